@@ -26,6 +26,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/database/migrate',
     'storage/erasure/traversal',
   ],
+  erasure: ['api', 'catalogue', 'csv/workbook', 'engine', 'identity', 'storage'],
   lists: ['api', 'csv/identity-filter', 'identity'],
   lookups: ['api', 'storage'],
   client: ['api', 'identity', 'storage/state/remote-servers'],
@@ -56,6 +57,7 @@ const ours: Record<string, readonly string[]> = {
     'csv',
     'runs',
     'flows',
+    'erasure',
     'reference',
     'index',
     'dashboard',
@@ -74,6 +76,7 @@ const others: Record<string, readonly string[]> = {
   csv: ['csv-parse', 'csv-stringify', 'sax', 'yauzl', 'node:'],
   identity: ['tldts', 'i18n-iso-countries', 'libphonenumber-js', 'node:'],
   catalogue: ['better-sqlite3', 'node:'],
+  erasure: ['node:'],
   lists: ['better-sqlite3', '@marcbachmann/cel-js'],
   client: ['undici', 'ipaddr.js', 'p-limit', 'node:'],
   providers: [

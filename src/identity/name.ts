@@ -1,6 +1,6 @@
 import legalForms from './legal-forms.json' with { type: 'json' }
+import { ascii, toPlainText } from './spelling.js'
 
-const ascii = /^[\x20-\x7e]*$/
 const letters: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -44,7 +44,7 @@ export function cleanName(name: string, folded = foldName(name)): string {
 }
 
 function toPlainLetters(text: string): string {
-  const lower = text.toLowerCase()
+  const lower = toPlainText(text).toLowerCase()
   if (ascii.test(lower)) return lower
   const bare = lower.normalize('NFKD').replace(/[\u0300-\u036f]+/g, '')
   if (ascii.test(bare)) return bare
@@ -109,10 +109,3 @@ export const placeholder =
 
 /** What spreadsheets and programs write where a value could not be computed: `#REF!`, `#WERT!`, `#NV`. */
 export const errorValue = /^\s*(?:#[A-ZÀ-Þ/_]+\d?[!?]|#N\/A|#NV|#GETTING_DATA|\[object Object\])\s*$/
-
-/** Letters that nobody sees: joiners, marks of direction, soft hyphens. */
-const invisible = /[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]|[\ufe00-\ufe0f]/g
-
-/** Returns text without what only its look depends on: wide and composed letters are plain ones, invisible ones are left out. */
-export const toVisible = (text: string): string =>
-  ascii.test(text) ? text.trim() : text.normalize('NFKC').replace(invisible, '').trim()

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import type { PhoneDetail } from '../api/ports/ports.js'
-import { toVisible } from './name.js'
-import { invalid, shorten, text } from './readers.js'
+import { invalid, text as readText, shorten } from './readers.js'
+import { toPlainText } from './spelling.js'
 
 /** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */
 export function readPhone(value: unknown, country: string | undefined): string | undefined {
   // Spreadsheets put an apostrophe before a number that begins with `+`, to keep it as text.
-  const words = text(value)?.replace(/^'/, '')
+  const words = readText(value)?.replace(/^'/, '')
   if (words === undefined) return undefined
   const number = toE164(words, country)
   if (number === undefined)
@@ -30,7 +30,7 @@ const prefixed =
  * `undefined` for other text. Unknown ranges are accepted: plans grow, and some numbers are reserved for films.
  */
 export function toE164(written: string, country?: string): string | undefined {
-  const words = toVisible(written).replace(/^tel:/i, '')
+  const words = toPlainText(written).trim().replace(/^tel:/i, '')
   const bare = words.replace(/[\s().\-–/]/g, '').replace(/^00/, '+')
   // The numbering plans take a hundred times as long, and most numbers are well formed.
   if (international.test(bare) && !prefixed.test(bare)) return bare
@@ -72,6 +72,10 @@ export function describePhone(number: string): PhoneDetail {
     country_code: code === undefined ? null : (islands[code] ?? code),
   }
 }
+
+/** Returns the digits of a number in E.164 as its country writes them, without a prefix. */
+export const nationalDigitsOf = (number: string): string | undefined =>
+  loadPhoneMetadata().parsePhoneNumberFromString(number)?.nationalNumber
 
 /** Returns whether a number in E.164 is certainly mobile; false in North America, where numbers do not show it. */
 export const isMobile = (number: string): boolean => describePhone(number).type === 'mobile'

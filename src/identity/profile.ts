@@ -1,5 +1,6 @@
 import { resultOr } from '../api/values/objects.js'
 import { networkHosts, parseNetworkUrl } from '../api/values/url.js'
+import { toPlainText } from './spelling.js'
 
 /** What a profile url refers to: a slug (lower case), or an id of the network. */
 export interface NetworkProfile {
@@ -13,7 +14,7 @@ export function parseProfile(
   url: string,
   hosts: readonly string[] = networkHosts,
 ): NetworkProfile | undefined {
-  const [section, name, third] = parseNetworkUrl(url, hosts)?.path.split('/', 3) ?? []
+  const [section, name, third] = parseNetworkUrl(toPlainText(url), hosts)?.path.split('/', 3) ?? []
   const of = section?.toLowerCase()
   if (of === 'company') return toProfile('company', companyId, name)
   if (of === 'in') return toProfile('person', personId, name)
@@ -47,7 +48,7 @@ function toProfile(kind: NetworkProfile['kind'], isId: RegExp, name?: string): N
 }
 
 function decodeName(name: string | undefined): string | undefined {
-  const text = name && resultOr(undefined, () => decodeURIComponent(name).normalize('NFC').trim())
+  const text = name && resultOr(undefined, () => toPlainText(decodeURIComponent(name)).trim())
   // Databases refuse NUL, and no profile contains it.
   return text?.includes('\0') ? undefined : text
 }

@@ -6,10 +6,11 @@ import { isColumnName, isNameOfPeople } from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import commonNames from './given-names.json' with { type: 'json' }
-import { errorValue, foldText, placeholder, toVisible, trailingForms } from './name.js'
+import { errorValue, foldText, placeholder, trailingForms } from './name.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
+import { toPlainText } from './spelling.js'
 import { readWrittenName } from './written-name.js'
 
 /** What the cells of a column hold, by their form: values count for more than the name of the column (decision 13). */
@@ -33,7 +34,7 @@ const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
  * `Jane <jane@acme.example>` or `mailto:jane@acme.example?subject=Hello`.
  */
 export function toEmail(text: string): string | undefined {
-  const lower = toVisible(text).toLowerCase()
+  const lower = toPlainText(text).trim().toLowerCase()
   const named = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower
   const bare = named.replace(/^mailto:([^?]*).*$/, '$1').replace(/\.$/, '')
   if (!bareMail.test(bare) || bare.length > maxEmailLength) return undefined
@@ -58,7 +59,7 @@ const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 const certainKinds = ['company profile', 'person profile', 'email', 'phone'] as const
 type CertainKind = (typeof certainKinds)[number]
 
-const trimCell = (cell: string): string => toVisible(cell).replace(/^'(?=[+\d(])/, '')
+const trimCell = (cell: string): string => toPlainText(cell).trim().replace(/^'(?=[+\d(])/, '')
 
 /** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
 function toCertainKind(text: string): CertainKind | undefined {
@@ -323,7 +324,8 @@ const quotes = /^["'“”„‘’«<([]+|["'“”‘’»>)\],;]+$/g
 
 /** Returns the address in a cell with a label, quotes, a broken scheme or a remark around it. Other text becomes nothing. */
 function tidyAddress(text: string): string {
-  const [first = '', ...others] = toVisible(text)
+  const [first = '', ...others] = toPlainText(text)
+    .trim()
     .replace(/^\[.*\]\((.*)\)$/s, '$1')
     .replace(/^(?:web(?:site)?|url|domain|site)\s*:\s*/i, '')
     .replace(quotes, '')

@@ -990,7 +990,8 @@ const isLeft = (one: EqualLookup): boolean => isOpen(one) || (one.state === 'unk
 const isOpen = ({ state }: Pick<StoredLookup, 'state'>): boolean => state === 'asked' || state === 'accepted'
 
 const lostSql = `UPDATE lookups SET state = 'unknown', error = NULL WHERE run = ? AND row = ?`
-const unknownSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE run = ? AND state = 'unknown'`
+// Those that were forgotten under way are not sent again either.
+const unknownSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE run = ? AND state IN ('unknown', 'skipped')`
 const togetherSql = 'UPDATE lookups SET key = ? WHERE run = ? AND row IN (SELECT atom FROM json_each(?))'
 
 const fixedOutcome = (fixed: Pick<RowAnswer, 'status' | 'error'>): RowOutcome => ({

@@ -42,6 +42,20 @@ const cases: readonly (readonly [what: string, people: number, ...rows: string[]
     'Ada,Byron,ADA@acme.example,,acme.example',
     'Ada,Byron,ada@acme.example,,',
   ],
+  [
+    'an email of wide letters, and with an invisible one',
+    1,
+    'Ada,Byron,ada@acme.example,,acme.example',
+    'Ada,Byron,ａｄａ＠acme.example,,',
+    'Ada,Byron,ad\u200ba@acme.example,,',
+  ],
+  [
+    'an email whose domain has letters of its language',
+    1,
+    'Ada,Byron,ada@bücher.example,,acme.example',
+    'Ada,Byron,ada@xn--bcher-kva.example,,',
+  ],
+  ['a name with an invisible letter', 1, 'Ada,Byron,,,acme.example', 'A\u00adda,Byron,,,acme.example'],
   ['a profile in another spelling', 1, `Ada,Byron,,${ada},`, 'Ada,Byron,,network.example/in/Ada-Byron/,'],
   ['an accent', 1, 'Àda,Byron,,,acme.example', 'Ada,Byron,,,www.acme.example'],
 ]

@@ -1,60 +1,78 @@
-import { identityIn } from '../../identity/keys.js'
+import { placeOf, profileKey } from '../../identity/mentions.js'
 import { foldName, foldText } from '../../identity/name.js'
+import type { NamedPerson, PersonIdentifiers, PersonMatcher } from '../../identity/person-matcher.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { toDomain } from '../../identity/value-kinds.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
-import {
-  type DryRun,
-  eraseFromTables,
-  type PersonalTable,
-  type SubjectMatcher,
-} from '../../storage/erasure/traversal.js'
+import { type DryRun, eraseFromTables, type PersonalTable } from '../../storage/erasure/traversal.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { createTokenizer, type TextTable } from '../full-text/keyword.js'
 import type { StoredRecord } from '../kinds/kind.js'
-import { toJobTexts } from '../records/jobs.js'
-import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
-import { type FoundPerson, type StoredPerson, selectPeople, toFullName } from '../records/person.js'
+import { type StoredJob, toJobRow } from '../records/jobs.js'
+import { type CompanyKeys, type StoredAccount, toCompanyRow } from '../records/match-company.js'
+import {
+  type FoundPerson,
+  type StoredPerson,
+  selectPeople,
+  toFullName,
+  toPersonRow,
+} from '../records/person.js'
 import type { StoredPost } from '../records/posts.js'
 import { isGeneratedId } from '../records/write-person.js'
 import { primaryKeyOf } from '../schema/schema.js'
 
-/** How many rows of the catalogue were erased, or lost a mention of the person. */
-export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, jobs: 0, companies: 0 }
+/** How many rows of the catalogue were erased; `mentions` are records of others that lost what they said of the person. */
+export const noneErased = { people: 0, phones: 0, engagements: 0, posts: 0, mentions: 0 }
 
 export async function eraseFromCatalogue(
   driver: Driver,
   identifiers: SubjectIdentifiers,
-  subject: SubjectMatcher,
+  subject: PersonMatcher,
   dryRun: DryRun,
 ): Promise<typeof noneErased> {
-  const tables = catalogueTables(identifiers, subject)
-  const counts = await eraseFromTables(driver, tables, subject, dryRun)
-  if (!dryRun) {
-    const names = ['companies', ...tables.map(({ table }) => table)]
-    await dialectOf(driver).load.forgetDeletedRows(driver, [...new Set(names)])
-  }
+  const counts = await eraseFromTables(driver, catalogueTables(identifiers, subject), subject, dryRun)
+  if (!dryRun) await dialectOf(driver).load.forgetDeletedRows(driver, personalTables)
   return { ...noneErased, ...counts }
 }
 
-/** The tables with personal data. People come last: only their records tell what else is theirs after an interruption. */
-function catalogueTables({ keys, slugs, ids }: SubjectIdentifiers, subject: SubjectMatcher): PersonalTable[] {
-  return [
-    redactedTable('jobs', subject, toJobTexts),
-    postTable(subject),
-    redactedTable('companies', subject, toCompanyTexts),
-    ownTable('engagers', 'engagements', 'profile', 'value', [...slugs, ...ids]),
-    ownTable('phones', 'phones', 'person', 'atom', keys),
-    {
-      ...ownTable('people', 'people', 'key', 'atom', keys),
-      erase: ({ key }: { readonly key: number }) => ({
-        change: 'delete',
-        also: (connection: Connection) =>
-          dialectOf(connection).texts.deleteTexts(connection, 'people', [key]),
-      }),
-    },
-  ]
-}
+/** The tables with personal data, for the statistics of a server. */
+const personalTables = [
+  'companies',
+  'people',
+  'phones',
+  'jobs',
+  'posts',
+  'engagers',
+  'sample_records',
+  'erasures',
+]
+
+const catalogueTables = (
+  { rows, slugs, ids }: SubjectIdentifiers,
+  subject: PersonMatcher,
+): PersonalTable[] => [
+  emptiedTable('jobs', ['company', 'identity'], subject, ({ key, company, identity }, before, after) => {
+    const row = toJobRow(key, company, after)
+    // No other job may have the same one.
+    const isSame = toJobRow(key, company, before).identity === row.identity
+    return { ...row, identity: isSame ? identity : `forgotten ${key}` }
+  }),
+  emptiedTable('companies', ['domain', 'network_id', 'slug', 'name'], subject, (row, before, after) => {
+    const { domain, network_id, slug } = row
+    const folded = after.name === undefined || after.name === null ? null : foldName(after.name)
+    return toCompanyRow(after, {
+      domain,
+      network_id,
+      slug,
+      name: before.name === after.name ? row.name : folded,
+    })
+  }),
+  ownTable('engagers', 'engagements', 'profile', 'value', [...slugs, ...ids]),
+  postTable(subject),
+  ownTable('phones', 'phones', 'person', 'atom', rows),
+  peopleTable(new Set(rows), subject),
+  sampleTable(new Set(rows), subject),
+]
 
 /** A table whose rows are deleted where a column has one of some values: texts (`value`) or integers (`atom`). */
 const ownTable = (
@@ -72,92 +90,158 @@ const ownTable = (
   erase: () => ({ change: 'delete' }),
 })
 
-/** Records of others that mention the person: they stay, without the mention. */
-function redactedTable<T>(
-  table: TextTable,
-  subject: SubjectMatcher,
-  textsOf: (record: T) => readonly string[],
-): PersonalTable<StoredRecord> {
+interface EmptiedRows {
+  jobs: { readonly record: StoredJob; readonly row: { readonly company: number; readonly identity: string } }
+  companies: { readonly record: StoredAccount; readonly row: CompanyKeys }
+  people: { readonly record: StoredPerson; readonly row: { readonly slug: string | null } }
+}
+
+/** A row as it is stored anew, with the texts that it is found by. */
+interface NewRow {
+  readonly key?: number
+  readonly texts: readonly string[]
+}
+
+/** Records of others, which stay without what they say of the person. `toRow` returns the columns of what is left. */
+function emptiedTable<T extends TextTable & keyof EmptiedRows>(
+  table: T,
+  columns: readonly string[],
+  subject: PersonMatcher,
+  toRow: (
+    row: StoredRecord & EmptiedRows[T]['row'],
+    before: EmptiedRows[T]['record'],
+    after: EmptiedRows[T]['record'],
+  ) => NewRow,
+): PersonalTable<StoredRecord & EmptiedRows[T]['row']> {
   const tokenize = createTokenizer()
   return {
     table,
-    counted: table,
     key: ['key'],
-    columns: ['record'],
-    erase({ key, record }) {
-      const before = JSON.parse(record) as T
-      const after = subject.redact(before)
+    columns: ['record', ...columns],
+    erase(row) {
+      const { key, record } = row
+      // Most records are not worth to be read: these are many.
+      if (!subject.mayMention(record) && !hasTeam.test(record)) return undefined
+      const before = JSON.parse(record) as EmptiedRows[T]['record']
+      const after = subject.without(before, undefined)
       if (after === before) return undefined
+      const { texts, key: _, ...change } = toRow(row, before, after)
       return {
-        change: { record: JSON.stringify(after) },
+        change: change as Readonly<Record<string, Value>>,
+        counts: { mentions: 1 },
         also: async (connection) =>
-          dialectOf(connection).texts.replaceTexts({ connection, tokenize }, table, key, textsOf(after)),
+          dialectOf(connection).texts.replaceTexts({ connection, tokenize }, table, key, texts),
       }
     },
   }
 }
 
-/** A post of the person loses its author and its text; one whose url names them goes with its engagers. */
-const postTable = (subject: SubjectMatcher): PersonalTable<StoredRecord> => ({
+/** Somebody who hires may be there by name alone. */
+const hasTeam = /"hiring_team":\[\{/
+
+/** The person's own rows go; others are emptied of what they say of the person. */
+function peopleTable(
+  rows: ReadonlySet<number>,
+  subject: PersonMatcher,
+): PersonalTable<StoredRecord & { slug: string | null }> {
+  const others = emptiedTable('people', ['slug'], subject, ({ slug }, _, after) => toPersonRow(after, slug))
+  return {
+    ...others,
+    erase(row, ...more) {
+      if (!rows.has(row.key)) return others.erase(row, ...more)
+      return {
+        change: 'delete',
+        counts: { people: 1 },
+        also: (connection) => dialectOf(connection).texts.deleteTexts(connection, 'people', [row.key]),
+      }
+    },
+  }
+}
+
+/** A post of the person goes with its reactions; so does one whose URL names them. */
+const postTable = (subject: PersonMatcher): PersonalTable<StoredRecord> => ({
   table: 'posts',
-  counted: 'posts',
   key: ['key'],
   columns: ['record'],
   erase({ key, record }) {
+    if (!subject.mayMention(record)) return undefined
     const post = JSON.parse(record) as StoredPost
-    if (!subject.mentions(post)) return undefined
-    if (subject.mentions(post.post_url))
+    if ([post.post_url, post.author_profile_url].some((url) => subject.mentions(url)))
       return {
         change: 'delete',
-        also: async (connection) => connection.run('DELETE FROM engagers WHERE post = ?', key),
+        counts: { posts: 1 },
+        also: async (connection) => {
+          await connection.run('DELETE FROM engagers WHERE post = ?', key)
+          await connection.run(`DELETE FROM sample_records WHERE kind = 'posts' AND key = ?`, key)
+        },
       }
-    const { author_profile_url, text, ...other } = post
-    if (!subject.mentions(author_profile_url))
-      return { change: { record: JSON.stringify(subject.redact(post)) } }
-    return { change: { record: JSON.stringify(subject.redact(other)), author: null } }
+    const left = subject.without(post, undefined)
+    return left === post ? undefined : { change: { record: JSON.stringify(left) }, counts: { mentions: 1 } }
   },
 })
 
-/** The person to erase: everybody with an email address (in lower case), or with a profile. */
+/** What own data says of records of the sample, beside the records themselves. */
+const sampleTable = (rows: ReadonlySet<number>, subject: PersonMatcher): PersonalTable => ({
+  table: 'sample_records',
+  key: ['kind', 'key'],
+  columns: ['own'],
+  erase({ kind, key, own }: { readonly kind: string; readonly key: number; readonly own: string | null }) {
+    // The key may become that of somebody else.
+    if (kind === 'people' && rows.has(key)) return { change: 'delete' }
+    const said: unknown = own === null ? undefined : JSON.parse(own)
+    const left = subject.without(said, undefined)
+    return left === said ? undefined : { change: { own: JSON.stringify(left) } }
+  },
+})
+
+/** The person to erase: everybody with an email address, or with a profile. */
 export type Subject = { readonly email: string } | { readonly profile: NetworkProfile }
 
-/** A person of the catalogue, as recognised in a record without address or profile. */
-export type NamedPerson = NonNullable<ReturnType<typeof toNamedPerson>>
-
-/** What a person is recognised by. Addresses and slugs are in lower case, phones in E.164. */
-export interface SubjectIdentifiers {
-  /** Keys of the person in the catalogue. */
-  readonly keys: readonly number[]
-  readonly emails: readonly string[]
-  readonly phones: readonly string[]
-  readonly slugs: readonly string[]
-  /** On the network, and in the catalogue. */
-  readonly ids: readonly string[]
-  readonly people: readonly NamedPerson[]
+export interface SubjectIdentifiers extends PersonIdentifiers {
+  /** Keys of the person's rows in the catalogue. */
+  readonly rows: readonly number[]
 }
 
 type FoundSubject = ReturnType<typeof toKnown>
 
-/** Returns what the catalogue knows of a person; for an unknown one, only what was given. */
+/**
+ * Returns what the catalogue knows of a person; for an unknown one, only what was given. An erasure that was killed has left
+ * what it knew.
+ */
 export async function findIdentifiers(connection: Connection, subject: Subject): Promise<SubjectIdentifiers> {
   const known = (await findPeople(connection, subject)).map(toKnown)
-  const keys = known.map(({ row }) => row.key)
+  const rows = known.map(({ row }) => row.key)
   const own = (kind: keyof typeof holders, values: (one: FoundSubject) => readonly (string | undefined)[]) =>
-    unshared(connection, holders[kind], known.flatMap(values), keys)
+    unshared(connection, holders[kind], known.flatMap(values), rows)
   const given = toIdentifiers(subject)
-  const emails = await own('email', ({ person }) => [person.email, person.personal_email])
-  const slugs = await own('slug', ({ profiles }) => profiles.map(({ slug }) => slug))
-  const phones = await own('phone', ({ person }) => person.phones ?? [])
-  const ids = known.flatMap(({ person, profiles }) => [person.id, ...profiles.map(({ id }) => id)])
-  return {
-    keys,
-    phones,
-    emails: distinct(...given.emails, ...emails),
-    slugs: distinct(...given.slugs, ...slugs),
-    ids: distinct(...given.ids, ...ids),
-    people: known.map(toNamedPerson).filter((person) => person !== undefined),
+  const found: SubjectIdentifiers = {
+    rows,
+    emails: await own('email', ({ person }) => [person.email, person.personal_email]),
+    slugs: await own('slug', ({ profiles }) => profiles.map(({ slug }) => slug)),
+    phones: await own('phone', ({ person }) => person.phones ?? []),
+    ids: known.flatMap(({ person, profiles }) => [person.id, ...distinct(...profiles.map(({ id }) => id))]),
+    people: [],
   }
+  const people: NamedPerson[] = []
+  for (const one of known)
+    if (!(await hasNamesake(connection, one.row.key, rows))) people.push(...toNamedPeople(one))
+  const left = (await connection.all<{ person: string }>('SELECT person FROM erasures'))
+    .map(({ person }) => JSON.parse(person) as SubjectIdentifiers)
+    .filter((one) => [...given.emails, ...given.slugs, ...given.ids].some((value) => isOf(one, value)))
+  return [found, { ...found, people }, ...left].reduce(joinIdentifiers, given)
 }
+
+const isOf = ({ emails, slugs, ids }: SubjectIdentifiers, value: string): boolean =>
+  [...emails, ...slugs, ...ids].includes(value)
+
+const joinIdentifiers = (one: SubjectIdentifiers, other: SubjectIdentifiers): SubjectIdentifiers => ({
+  rows: [...new Set([...one.rows, ...other.rows])],
+  emails: distinct(...one.emails, ...other.emails),
+  slugs: distinct(...one.slugs, ...other.slugs),
+  phones: distinct(...one.phones, ...other.phones),
+  ids: distinct(...one.ids, ...other.ids),
+  people: [...one.people, ...other.people],
+})
 
 /** Returns what was given of a person, for use without a catalogue. */
 export function toIdentifiers(subject: Subject): SubjectIdentifiers {
@@ -166,7 +250,7 @@ export function toIdentifiers(subject: Subject): SubjectIdentifiers {
     emails: 'email' in subject ? [subject.email] : [],
     slugs: distinct(profile?.slug),
     ids: distinct(profile?.id),
-    keys: [],
+    rows: [],
     phones: [],
     people: [],
   }
@@ -244,29 +328,33 @@ async function companyWith(connection: Connection, phone: string): Promise<unkno
   return undefined
 }
 
-function toNamedPerson({ row, person, profiles }: FoundSubject) {
-  const full = toFullName(person)
-  const name = foldText(full)
-  if (name === '') return undefined
+/** Whether somebody else has the name of a person at the same company: it identifies neither. */
+const hasNamesake = async (connection: Connection, key: number, keys: readonly number[]): Promise<boolean> =>
+  (await connection.get(
+    `SELECT 1 FROM people AS own JOIN people ON people.name = own.name AND people.company = own.company
+      WHERE own.key = ? AND people.${otherPeople} LIMIT 1`,
+    key,
+    JSON.stringify(keys),
+  )) !== undefined
+
+function toNamedPeople({ row, person, profiles }: FoundSubject): readonly NamedPerson[] {
   const { company_name, company_domain } = row.company === null ? person : readEmployer(row.company)
   const past = (person.past_positions ?? []).map((position) => position.company_name)
-  const names = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
+  const employers = [company_name, ...past].filter((held) => typeof held === 'string').map(foldName)
   const domains = [person.email, person.personal_email].map((email) => email && toDomain(email))
-  const lookups = [{ company_domain }, { company_name }].map((at) =>
-    identityIn('person', { full_name: full, ...at }),
-  )
-  return {
-    /** Folded full name. */
+  const places = [
+    ...distinct(company_domain, ...domains).map((domain) => placeOf({ domain })),
+    ...employers.map((name) => placeOf({ name })),
+  ]
+  // An id that was made here is nobody's on the network.
+  const given = profiles.filter(({ id }) => id === undefined || !isGeneratedId(id))
+  const { full_name: _, ...parts } = person
+  const names = [toFullName(person), toFullName(parts)].map(foldText)
+  return distinct(...names.filter((name) => name !== '')).map((name) => ({
     name,
-    written: distinct(full, [person.first_name, person.last_name].filter(Boolean).join(' ') || undefined),
-    /** Where they work or worked: registrable domains and folded company names. */
-    companies: new Set([...names, ...distinct(company_domain, ...domains)]),
-    /** Identities of lookups by name and company. */
-    identities: distinct(...lookups),
-    slugs: distinct(...profiles.map(({ slug }) => slug)),
-    /** Those that the network gave. */
-    ids: distinct(...profiles.map(({ id }) => (id !== undefined && isGeneratedId(id) ? undefined : id))),
-  }
+    places: distinct(...places),
+    profiles: distinct(...given.map(profileKey)),
+  }))
 }
 
 function readEmployer(company: string): Pick<StoredPerson, 'company_name' | 'company_domain'> {

@@ -4,7 +4,7 @@ import { foldName, foldText } from '../../identity/name.js'
 import { isMobile } from '../../identity/phone.js'
 import { parseProfile } from '../../identity/profile.js'
 import { text } from '../../identity/readers.js'
-import { toCompanyDomain } from '../../identity/value-kinds.js'
+import { toCompanyDomain, toEmail } from '../../identity/value-kinds.js'
 import {
   boundInteger,
   boundText,
@@ -257,8 +257,8 @@ export async function matchPerson(connection: Connection, query: PersonQuery) {
 
 /** Returns the only person with this professional or personal email address, ignoring case. */
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
-  const address = email.trim().toLowerCase()
-  return address === '' ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
+  const address = toEmail(email)
+  return address === undefined ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
 }
 
 /** Returns the people of that name at the company with the domain; when no company has it, at companies of that name. */

@@ -113,3 +113,8 @@ CREATE TABLE sample_records (
   own {text},
   PRIMARY KEY (kind, key)
 ){clustered};
+-- Whom an erasure is about, until it is done: one that was killed goes on with all that was known of them.
+CREATE TABLE erasures (
+  key {identity},
+  person {text} NOT NULL
+){strict};

@@ -10,8 +10,8 @@ import type {
   Vendors,
 } from '../../api/ports/ports.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
+import { mentionedKeys } from '../../identity/mentions.js'
 import { firstText } from '../../identity/value-kinds.js'
-import { keysOf } from './identifiers.js'
 import type { FindSuppressed } from './suppressions.js'
 
 /** Records of a search that are read at once to find out who is suppressed. */
@@ -82,7 +82,7 @@ export function suppressing(source: Source, find: FindSuppressed): Source {
 /** Returns what finds out who is suppressed, with what a source knows of them. */
 function checksOf(source: Source, find: FindSuppressed) {
   const isSuppressed = async (...records: readonly (object | undefined)[]) =>
-    (await find(records.flatMap((record) => (record ? [...keysOf({ ...record }).keys] : [])))).size > 0
+    (await find(records.flatMap((record) => (record ? [...mentionedKeys({ ...record })] : [])))).size > 0
   const companyOf = async ({ domain, companyName: name }: Contact) =>
     domain || name ? source.company({ domain, name }) : undefined
   const isContact = async (contact: Contact) =>
@@ -146,7 +146,7 @@ async function withoutSuppressed<T extends object>(
 
 /** Returns which of some records are about somebody suppressed. */
 export async function areSuppressed(find: FindSuppressed, records: readonly unknown[]) {
-  const keys = records.map((record) => (isObject(record) ? [...keysOf(record).keys] : []))
+  const keys = records.map((record) => (isObject(record) ? [...mentionedKeys(record)] : []))
   const suppressed = await find(keys.flat())
   return keys.map((own) => own.some((key) => suppressed.has(key)))
 }

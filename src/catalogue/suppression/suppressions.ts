@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
+import type { PersonalTable } from '../../storage/erasure/traversal.js'
 import type { Suppressible, SuppressionKind } from './identifiers.js'
 
 /** An entry. Of one that was forgotten, value and reason are null. */
@@ -69,12 +70,23 @@ export const suppressionsOf = (driver: Driver, owner: string) => ({
     }),
 })
 
+/** The entries, for an erasure: what is written in one about somebody else. Those about the person are hashes already. */
+export const suppressionTable: PersonalTable = {
+  table: 'suppressions',
+  key: ['owner', 'hash'],
+  columns: ['value', 'reason'],
+  erase({ value, reason }: Readonly<Record<'value' | 'reason', string | null>>, subject) {
+    if (subject.mentions(value)) return { change: { value: null, reason: null } }
+    return subject.mentions(reason) ? { change: { reason: null } } : undefined
+  },
+}
+
 const none: ReadonlySet<string> = new Set()
 
 const kindOfKey = (key: string): SuppressionKind => {
-  const word = key.slice(0, key.indexOf(' '))
-  if (word === 'email' || word === 'phone' || word === 'domain') return word
-  return word === 'name' ? 'person' : 'profile'
+  const [, sort] = key.split(':', 2)
+  if (sort === 'email' || sort === 'phone' || sort === 'domain') return sort
+  return sort === 'name' ? 'person' : 'profile'
 }
 
 const hashOf = (secret: string, key: string): string => createHmac('sha256', secret).update(key).digest('hex')

@@ -12,8 +12,14 @@ import { areaOf, type Operation, type OperationId, operation } from '../../api/o
 import type { Contact, Source, Vendors } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { type Fields, isObject, pickFields, resultOr } from '../../api/values/objects.js'
+import {
+  keysOfMentions,
+  mentionedKeys,
+  mentionsIn,
+  type RecordJudge,
+  withoutRecords as withoutTheirs,
+} from '../../identity/mentions.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import { isInline, keysOf } from './identifiers.js'
 import { areSuppressed, guardedVendors, previewWithout, suppressing, toFields } from './source.js'
 import { type FindSuppressed, suppressionsOf } from './suppressions.js'
 
@@ -99,23 +105,26 @@ export async function withoutRecords(
   if (!isObject(body) && !Array.isArray(body)) return body
   const keys = new Set<string>()
   const contacts: Fields[] = []
-  visit(body, [], (own, record) => {
-    for (const key of own) keys.add(key)
+  const read: RecordJudge = (mentions, record, around) => {
+    for (const key of keysOfMentions(mentions, around)) keys.add(key)
     if (record.status === 'finished' && isContact(record)) contacts.push(record)
     return false
-  })
+  }
+  withoutTheirs(body, { goes: read })
   // The result of a contact does not say at which company it was asked for.
   const requested = new Map<unknown, ReadonlySet<string>>()
   for (const { enrichment_id: id } of findContact ? contacts : []) {
-    const own = keysOf(toFields((await findContact?.(String(id))) ?? {})).keys
+    const own = mentionedKeys(toFields((await findContact?.(String(id))) ?? {}))
     requested.set(id, own)
     for (const key of own) keys.add(key)
   }
   const suppressed = await find(keys)
   if (suppressed.size === 0) return body
-  return visit(body, [], (own, { enrichment_id: id }) =>
-    [...own, ...(requested.get(id) ?? [])].some((key) => suppressed.has(key)),
-  )
+  return withoutTheirs(body, {
+    goes: (mentions, { enrichment_id: id }, around) =>
+      [...keysOfMentions(mentions, around), ...(requested.get(id) ?? [])].some((key) => suppressed.has(key)),
+    blank: (record) => (isContact(record) ? toBlankContact(record) : undefined),
+  })
 }
 
 /** The fields of requests that hold people or companies, one an item. */
@@ -139,16 +148,18 @@ async function requestWithout(
   const field = itemFields.find((name) => Array.isArray(input[name]))
   const items = field === undefined ? [] : (input[field] as readonly unknown[])
   const lists = Object.keys(input).filter((name) => name !== field && Array.isArray(input[name]))
-  const own = keysOf(
+  const own = mentionsIn(
     Object.fromEntries(Object.entries(input).filter(([name]) => name !== field && !lists.includes(name))),
   )
-  const keysOfItem = items.map((item) => keysIn(field ?? '', item, own.domains))
+  const ownKeys = keysOfMentions(own)
+  const around = [...own.places, ...own.mailPlaces]
+  const keysOfItem = items.map((item) => keysIn(field ?? '', item, around))
   const keysOfLists = lists.map((name) => (input[name] as unknown[]).map((item) => keysIn(name, item)))
-  const suppressed = await find([own.keys, ...keysOfItem, ...keysOfLists.flat()].flatMap((keys) => [...keys]))
+  const suppressed = await find([ownKeys, ...keysOfItem, ...keysOfLists.flat()].flatMap((keys) => [...keys]))
   const isLeft = (keys: ReadonlySet<string> | undefined) =>
     ![...(keys ?? [])].some((key) => suppressed.has(key))
   if (suppressed.size === 0) return { input, restore: (reply) => reply }
-  if (!isLeft(own.keys)) return { reply: emptyReply(operation, [input.phone_number]) }
+  if (!isLeft(ownKeys)) return { reply: emptyReply(operation, [input.phone_number]) }
   const left: Record<string, unknown> = { ...input }
   for (const [at, name] of lists.entries()) {
     const all = input[name] as readonly unknown[]
@@ -167,7 +178,7 @@ async function requestWithout(
 }
 
 const keysIn = (field: string, item: unknown, around?: Iterable<string>): ReadonlySet<string> =>
-  keysOf(isObject(item) ? item : { [field]: [item] }, around).keys
+  mentionedKeys(isObject(item) ? item : { [field]: [item] }, around)
 
 /** Returns the answer to a request whose items are all suppressed. */
 function emptyReply(operation: Operation, items: readonly unknown[]): Reply {
@@ -249,38 +260,6 @@ async function callItems(
   const reply = await caller.call(one, { ...rest, ...(items[0] as Fields) }, options)
   if (isOk(reply)) return { ...withoutBytes(reply), body: { results: [bodyOf(reply)] } }
   return reply.status === 404 ? { status: 200, body: { results: [null] }, headers: {}, credits: 0 } : reply
-}
-
-type Judge = (keys: ReadonlySet<string>, record: Fields) => boolean
-
-/** Returns a value without the records that are judged to be suppressed. */
-function visit(value: unknown, around: Iterable<string>, judge: Judge): unknown {
-  if (Array.isArray(value)) return visitList('', value, around, judge)
-  if (!isObject(value)) return value
-  const { keys, domains } = keysOf(value, around)
-  if (judge(keys, value)) return isContact(value) ? toBlankContact(value) : undefined
-  return visitLists(value, domains, judge)
-}
-
-function visitLists(value: Fields, around: Iterable<string>, judge: Judge): Fields {
-  const entries = Object.entries(value).map(([field, held]): [string, unknown] => {
-    if (field === 'custom') return [field, held]
-    if (Array.isArray(held)) return [field, isInline(field) ? held : visitList(field, held, around, judge)]
-    return [field, isObject(held) ? visitLists(held, around, judge) : held]
-  })
-  return Object.fromEntries(entries)
-}
-
-function visitList(
-  field: string,
-  list: readonly unknown[],
-  around: Iterable<string>,
-  judge: Judge,
-): unknown[] {
-  const rest = list.map((item) => visit(item, around, judge))
-  // The results of a bulk request stand in the order of its items.
-  if (field === 'results') return rest.map((item) => item ?? null)
-  return rest.filter((item, at) => item !== undefined || list[at] === undefined)
 }
 
 const isContact = (value: Fields): boolean => 'enrichment_id' in value && 'status' in value

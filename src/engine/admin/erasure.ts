@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
 import type { Clock } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
-import { isObject } from '../../api/values/objects.js'
 import { toFields } from '../../catalogue/suppression/source.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
 import {
@@ -38,6 +37,20 @@ export async function eraseFromEngine(driver: Driver, subject: SubjectMatcher, d
 
 const emptyReply = { status: 404, body: JSON.stringify({ error: 'forgotten' }) }
 
+/** Returns what becomes of columns with texts that are not about somebody: those that mention the person are emptied. */
+function emptyTexts(
+  subject: SubjectMatcher,
+  row: StoredRow,
+  blanks: Readonly<Record<string, string | null>>,
+): TextErasure | undefined {
+  const mentioned = Object.entries(blanks).filter(([column]) => subject.mentions(row[column]))
+  return mentioned.length === 0 ? undefined : { change: Object.fromEntries(mentioned) }
+}
+
+interface TextErasure {
+  readonly change: Readonly<Record<string, string | null>>
+}
+
 const engineTables: readonly PersonalTable[] = [
   // With their contacts: what a waterfall found is judged with what it was given.
   { table: 'jobs', key: ['id'], columns: jobTable.columnNames, portion: 20, erase: eraseJob },
@@ -55,7 +68,7 @@ const engineTables: readonly PersonalTable[] = [
       return erasure && { ...erasure, also: async (connection) => connection.run(sql, job_id) }
     },
   },
-  // One about the person goes, and its key is free again.
+  // One about the person goes, and its key is free again. Of a bulk request the others stay paid.
   {
     table: 'replies',
     counted: 'replies',
@@ -63,7 +76,7 @@ const engineTables: readonly PersonalTable[] = [
     columns: ['body'],
     where: () => ['status IS NOT NULL'],
     erase: ({ key, body }: { readonly key: string; readonly body: string }, subject) =>
-      subject.mentions(key) ? { change: 'delete' } : eraseReply(subject, body),
+      subject.mentions(key) ? { change: 'delete' } : eraseJson(subject, 'body', body),
   },
   // To rows of runs. One about the person stays in another form, so that the row is not paid for again.
   {
@@ -73,34 +86,105 @@ const engineTables: readonly PersonalTable[] = [
     columns: ['body'],
     erase: ({ body }: { readonly body: string }, subject) => eraseJson(subject, 'body', body, emptyReply),
   },
-  {
-    table: 'lists',
-    key: ['id'],
-    columns: ['name'],
-    erase: ({ name }: { readonly name: string }, subject) =>
-      subject.mentions(name) ? { change: { name: subject.redact(name) } } : undefined,
-  },
   // What providers were asked about the person, and what they answered. What it cost stays.
   {
     table: 'provider_calls',
     counted: 'replies',
     key: ['workspace_id', 'provider', 'kind', 'identity', 'attempt'],
-    columns: ['subject', 'answer', 'state'],
+    columns: ['subject', 'answer', 'vendor_id', 'error'],
+    erase: eraseQuestion,
+  },
+  // Those that are made keep where they went, and a receiver may have answered with what it was sent.
+  {
+    table: 'deliveries',
+    key: ['id'],
+    columns: ['url', 'error', 'state'],
+    erase: (row: StoredRow, subject) =>
+      emptyTexts(subject, row, { error: '', ...(row.state === 'pending' ? {} : { url: '' }) }),
+  },
+  {
+    table: 'lists',
+    key: ['id'],
+    columns: ['name'],
+    erase: (row: StoredRow, subject) => emptyTexts(subject, row, { name: '' }),
+  },
+  {
+    table: 'list_companies',
+    key: ['list_id', 'ordinal'],
+    columns: ['company'],
+    erase: ({ company }: { readonly company: string }, subject) => emptyJson(subject, { company }),
+  },
+  {
+    table: 'personas',
+    key: ['id'],
+    columns: ['name', 'job_titles', 'excluded_job_titles'],
     erase(row: StoredRow, subject) {
-      const [asked, answer] = [row.subject, row.answer].map((text) => text && parseExact(String(text)))
-      if (!subject.isAbout({ ...(asked as object), ...(answer as object | null) })) return undefined
-      const gone = { subject: '{}', answer: null, vendor_id: null, error: null }
-      // A hash of a name is personal data, too.
-      return { change: { ...gone, identity: `forgotten ${randomUUID()}` } }
+      const [job_titles, excluded_job_titles] = [row.job_titles, row.excluded_job_titles].map(String)
+      const lists = emptyJson(subject, { job_titles, excluded_job_titles } as Readonly<
+        Record<string, string>
+      >)
+      const texts = emptyTexts(subject, row, { name: '' })
+      return lists || texts ? { change: { ...texts?.change, ...lists?.change } } : undefined
     },
   },
+  {
+    table: 'providers',
+    key: ['workspace_id', 'name'],
+    columns: ['paused_by'],
+    erase: (row: StoredRow, subject) => emptyTexts(subject, row, { paused_by: '' }),
+  },
+  // Without its condition it would be the order of everybody.
+  {
+    table: 'provider_orders',
+    key: ['workspace_id', 'kind', 'condition'],
+    columns: [],
+    erase: ({ condition }: { readonly condition: string }, subject) =>
+      subject.mentions(condition) ? { change: 'delete' } : undefined,
+  },
 ]
+
+/** Returns the change of columns of JSON that mention the person. */
+function emptyJson(
+  subject: SubjectMatcher,
+  columns: Readonly<Record<string, string>>,
+): TextErasure | undefined {
+  const change: Record<string, string> = {}
+  for (const [name, json] of Object.entries(columns)) {
+    const value = parseExact(json)
+    const left = subject.without(value, undefined)
+    if (left !== value) change[name] = toJson(left)
+  }
+  return Object.keys(change).length === 0 ? undefined : { change }
+}
+
+/** A hash of a name is personal data, too. */
+const goneQuestion = () => ({
+  identity: `forgotten ${randomUUID()}`,
+  subject: '{}',
+  answer: null,
+  vendor_id: null,
+  error: null,
+})
+
+function eraseQuestion(row: StoredRow, subject: SubjectMatcher): RowErasure | undefined {
+  const [asked, answer] = [row.subject, row.answer].map((text) =>
+    text === null ? null : parseExact(String(text)),
+  )
+  // What was given says where the person works whose name was found.
+  const isTheirs = subject.isAbout({ ...(asked as object), ...(answer as object | null) })
+  if (isTheirs || [asked, row.vendor_id].some((one) => subject.mentions(one)))
+    return { change: goneQuestion() }
+  const left = subject.without(answer, null)
+  const texts = emptyTexts(subject, row, { error: '' })
+  if (left === answer && !texts) return undefined
+  return { change: { ...texts?.change, ...(left === answer ? {} : { answer: toJson(left) }) } }
+}
 
 async function eraseJob(row: StoredRow, subject: SubjectMatcher, connection: Connection) {
   const job = jobTable.toRecord(row)
   const contacts = await contactsOf(connection, subject, job)
   const own = contacts.filter(({ isOwn }) => isOwn)
-  const texts = redactJob(job, subject, new Set(own.map(({ ordinal }) => ordinal)))
+  const texts = emptyJob(job, subject, new Set(own.map(({ ordinal }) => ordinal)))
   if (contacts.length === 0 && !texts) return undefined
   return {
     // Without its token a worker loses the job, which then continues from its last step.
@@ -117,7 +201,7 @@ async function eraseJob(row: StoredRow, subject: SubjectMatcher, connection: Con
   }
 }
 
-/** Returns the contacts that mention the person, with results; those that are not `isOwn` only do so in custom attributes. */
+/** Returns the contacts that mention the person, with results; those that are not `isOwn` only do so in texts. */
 async function contactsOf(connection: Connection, subject: SubjectMatcher, { id, plan }: AsyncJob) {
   if (plan.does !== 'waterfall') return []
   const sql = `SELECT ${enrichmentTable.list('enrichments')}, record
@@ -126,11 +210,14 @@ async function contactsOf(connection: Connection, subject: SubjectMatcher, { id,
   return rows.flatMap((row) => {
     const enrichment = enrichmentTable.toRecord(row, 'enrichments')
     const { ordinal, custom } = enrichment
-    const result = row.record === null ? null : (parseExact(row.record) as { custom?: unknown })
+    const result = row.record === null ? null : parseExact(row.record)
     const asked = toFields(plan.contacts[ordinal - 1] ?? {})
     // What was given says where the person works whose name was found.
-    const isOwn = subject.isAbout({ ...asked, custom, result })
-    return isOwn || subject.mentions(custom) ? [{ ...enrichment, asked, result, isOwn }] : []
+    const isOwn = subject.isAbout({ ...asked, result })
+    // Where somebody else was asked for, the result alone may look like theirs.
+    return isOwn || subject.mentions(custom) || subject.without(result, null) !== result
+      ? [{ ...enrichment, asked, result, isOwn }]
+      : []
   })
 }
 
@@ -139,46 +226,53 @@ async function eraseContact(
   subject: SubjectMatcher,
   { id, jobId, ordinal, custom, result, isOwn }: Awaited<ReturnType<typeof contactsOf>>[number],
 ): Promise<void> {
-  const rest = isOwn ? { firstName: null, lastName: null, custom: null } : { custom: subject.redact(custom) }
+  const rest = isOwn
+    ? { firstName: null, lastName: null, custom: null }
+    : { custom: subject.without(custom, null) }
   await enrichmentTable.update(connection, rest, 'id = ?', id)
   if (result === null) return
   const at = 'WHERE job_id = ? AND ordinal = ?'
   if (isOwn) await connection.run(`DELETE FROM records ${at}`, jobId, ordinal)
   else {
-    const record = toJson({ ...result, custom: subject.redact(result.custom) })
+    const record = toJson(subject.without(result, null))
     await connection.run(`UPDATE records SET record = ? ${at}`, record, jobId, ordinal)
   }
 }
 
 /** Returns the columns of a job that change, given the ordinals of the person's contacts; `undefined` when none does. */
-function redactJob(job: AsyncJob, subject: SubjectMatcher, ordinals: ReadonlySet<number>) {
-  const { name, custom, error } = job
-  const plan = redactPlan(job.plan, subject, ordinals)
-  // A search for the person has their name.
-  const redactName = plan === job.plan ? subject.redact : subject.redactName
-  const texts = { name: redactName(name), plan, custom: subject.redact(custom), error: subject.redact(error) }
-  if (Object.entries(texts).every(([key, text]) => text === job[key as keyof typeof texts])) return undefined
-  return { ...texts, plan: toJson(plan), custom: texts.custom && toJson(texts.custom) }
+function emptyJob(job: AsyncJob, subject: SubjectMatcher, ordinals: ReadonlySet<number>) {
+  const { name, webhookUrl, custom, error, state } = job
+  const plan = planWithout(job.plan, subject, ordinals)
+  // What is delivered yet has to get there.
+  const isOver = state === 'finished' || state === 'failed'
+  const left = {
+    // The name of a search for the person has theirs.
+    name: isForThem(plan) || subject.mentions(name) ? '' : name,
+    plan,
+    custom: subject.without(custom, null),
+    error: subject.mentions(error) ? '' : error,
+    webhookUrl: isOver && subject.mentions(webhookUrl) ? null : webhookUrl,
+  }
+  if (Object.entries(left).every(([key, value]) => value === job[key as keyof typeof left])) return undefined
+  const { webhookUrl: webhook_url, ...texts } = left
+  return { ...texts, webhook_url, plan: toJson(plan), custom: left.custom && toJson(left.custom) }
 }
 
-/** Returns a plan without the person: a waterfall skips them, and a search by their name finds no one. */
-function redactPlan(plan: JobPlan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): JobPlan {
-  if (plan.does !== 'waterfall') return subject.redact(plan)
-  if (ordinals.size === 0) return plan
-  return { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
-}
+/** Whether nobody else is left whom a job is for. */
+const isForThem = (plan: JobPlan): boolean =>
+  plan.does === 'waterfall'
+    ? plan.contacts.every((contact) => Object.keys(contact).length === 0)
+    : plan.does === 'search' && plan.search === null
 
-/** Erases a stored reply. That of a bulk request loses the record of the person only: the others stay paid. */
-function eraseReply(subject: SubjectMatcher, body: string): RowErasure | undefined {
-  const reply = parseExact(body)
-  if (!isObject(reply) || !isBulk(reply.results)) return eraseJson(subject, 'body', body)
-  if (!subject.mentions(reply)) return undefined
-  const results = reply.results.map((one) => (subject.isAbout(one) ? null : subject.redact(one)))
-  return { change: { body: toJson({ ...reply, results }) } }
+/** Returns a plan without the person: a waterfall skips them, and a search that asks for them finds nobody. */
+function planWithout(plan: JobPlan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): JobPlan {
+  if (plan.does === 'waterfall')
+    return ordinals.size === 0
+      ? plan
+      : { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
+  // Without one of its filters it would find others.
+  return plan.does === 'search' && subject.mentions(plan.search) ? { ...plan, search: null } : plan
 }
-
-const isBulk = (results: unknown): results is unknown[] =>
-  Array.isArray(results) && results.every((one) => one === null || (isObject(one) && 'id' in one))
 
 /** Jobs deleted per transaction; a job may have many records. */
 const jobsAtOnce = 50

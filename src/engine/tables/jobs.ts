@@ -30,7 +30,8 @@ export interface WaterfallAsk {
 
 /** What a job does: plain data, so that any process can do or resume it. */
 export type JobPlan =
-  | { readonly does: 'search'; readonly search: Search; readonly scale: boolean }
+  /** `search` is null where somebody was forgotten whom it asked for: it finds nothing more. */
+  | { readonly does: 'search'; readonly search: Search | null; readonly scale: boolean }
   | { readonly does: 'waterfall'; readonly ask: WaterfallAsk; readonly contacts: readonly Contact[] }
   | { readonly does: 'list' }
 

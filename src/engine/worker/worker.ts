@@ -366,6 +366,7 @@ async function searchStep(
   job: AsyncJob,
   { search, scale }: Extract<JobPlan, { does: 'search' }>,
 ): Promise<JobStep> {
+  if (search === null) return { records: [], place: null, ended: true }
   const left = (job.most ?? Number.POSITIVE_INFINITY) - job.done
   const limit = Math.min(recordsPerStep, left)
   const span = { limit, after: job.place ?? undefined, now: job.createdAt }

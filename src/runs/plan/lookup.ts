@@ -10,6 +10,7 @@ import type { CsvRow } from '../../csv/parse.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import { identityIn, keysOf, keyText } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
+import { toEmail } from '../../identity/value-kinds.js'
 import type { RowOutcome } from '../../lookups/answer.js'
 import type { Ask, Origin } from '../../lookups/store.js'
 import {
@@ -142,7 +143,7 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
   company: (input) => identityIn('company', input),
   person: (input) => identityIn('person', input),
   contact: (input) => identityIn('person', input),
-  email: ({ email }) => (typeof email === 'string' ? email.trim().toLowerCase() : undefined),
+  email: ({ email }) => (typeof email === 'string' ? (toEmail(email) ?? email.trim()) : undefined),
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
 

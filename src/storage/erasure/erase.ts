@@ -7,6 +7,7 @@ import {
   eraseFromTables,
   eraseJson,
   type PersonalTable,
+  type RowErasure,
   type SubjectMatcher,
 } from './traversal.js'
 
@@ -17,11 +18,12 @@ import {
 export async function eraseFromState(driver: Driver, subject: SubjectMatcher, now: number, dryRun: DryRun) {
   const erased = new Map<string, number>()
   const counted = [personalEvents(now), personalLookups(erased)]
-  // What is not counted is no reason to say that something is stored.
-  const tables = dryRun === true ? counted : [...counted, ...uncountedTables]
-  const { events = 0 } = await eraseFromTables(driver, tables, subject, dryRun)
+  const { events = 0 } = await eraseFromTables(driver, counted, subject, dryRun)
   if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
+  // Before the names of files go.
   const files = await driver.read((connection) => filesOf(connection, new Set(erased.values())))
+  // What is not counted is no reason to say that something is stored.
+  if (dryRun !== true) await eraseFromTables(driver, uncountedTables, subject, dryRun)
   return { events, answers: erased.size, ...files }
 }
 
@@ -29,41 +31,69 @@ interface PersonalLookup {
   readonly run: number
   readonly row: number
   readonly identity: string | null
+  readonly key: string | null
   readonly input: string | null
+  readonly work: string | null
   readonly source: string
   readonly error: string | null
   readonly body: string | null
 }
 
-/** What a row says whose answer was about the person. */
-const emptyLookup = { state: 'skipped', error: 'forgotten', identity: null, input: null, body: null }
-const takersSql = `UPDATE lookups SET state = 'skipped', error = 'forgotten', identity = NULL
-  WHERE from_run = ? AND from_row = ? RETURNING run, row, source`
+/** What a row says whose answer was about the person. What is held for one that is under way may have been charged. */
+const emptyLookup = {
+  state: 'skipped',
+  error: 'forgotten',
+  identity: null,
+  key: null,
+  input: null,
+  work: null,
+  body: null,
+}
+const takersSql = `SELECT run, row, source FROM lookups WHERE from_run = ? AND from_row = ?`
+const emptyTakersSql = `UPDATE lookups SET state = 'skipped', error = 'forgotten', identity = NULL
+  WHERE from_run = ? AND from_row = ?`
 
 /** Lookups of runs, with the rows that took their answers; `erased` collects them. */
 const personalLookups = (erased: Map<string, number>): PersonalTable => ({
   table: 'lookups',
   key: ['run', 'row'],
-  columns: ['identity', 'input', 'error', 'body', 'source'],
-  where: () => ['identity IS NOT NULL OR input IS NOT NULL OR error IS NOT NULL OR body IS NOT NULL'],
-  erase(one: PersonalLookup, subject) {
+  columns: ['identity', 'key', 'input', 'work', 'error', 'body', 'source'],
+  where: () => ['coalesce(identity, key, input, work, error, body) IS NOT NULL'],
+  async erase(one: PersonalLookup, subject, connection) {
     const erasure = eraseLookup(subject, one)
     if (!erasure) return undefined
+    const isGone = erasure.change === emptyLookup
+    const takers = isGone
+      ? await connection.all<Omit<PersonalLookup, 'body'>>(takersSql, one.run, one.row)
+      : []
     // A row that follows an equal one of its run has no answer of its own.
-    if (one.source !== 'duplicate') erased.set(`${one.run} ${one.row}`, one.run)
-    if (erasure.change !== emptyLookup) return erasure
-    const also = async (connection: Connection) => {
-      const takers = await connection.all<Omit<PersonalLookup, 'body'>>(takersSql, one.run, one.row)
-      for (const { run, row, source } of takers) if (source !== 'duplicate') erased.set(`${run} ${row}`, run)
+    for (const { run, row, source } of [one, ...takers])
+      if (source !== 'duplicate') erased.set(`${run} ${row}`, run)
+    return {
+      ...erasure,
+      ...(takers.length > 0 && { also: async (to: Connection) => to.run(emptyTakersSql, one.run, one.row) }),
     }
-    return { ...erasure, also }
   },
 })
 
-function eraseLookup(subject: SubjectMatcher, { identity, input, error, body }: PersonalLookup) {
-  const isAsked = input !== null && subject.mentions(parseExact(input))
-  if (isAsked || subject.mentions(identity) || subject.mentions(error)) return { change: emptyLookup }
-  return body === null ? undefined : eraseJson(subject, 'body', body, emptyLookup)
+function eraseLookup(subject: SubjectMatcher, one: PersonalLookup): RowErasure | undefined {
+  const { identity, key, input, work, error, body } = one
+  const asked = input === null ? undefined : parseExact(input)
+  if (subject.isAbout(asked) || [identity, key, work].some((text) => subject.mentions(text)))
+    return { change: emptyLookup }
+  const erasure = body === null ? undefined : eraseJson(subject, 'body', body, emptyLookup)
+  if (erasure?.change === emptyLookup) return erasure
+  // It is sent again as it was, or not at all.
+  if (subject.mentions(asked)) return { change: emptyLookup }
+  if (!subject.mentions(error)) return erasure
+  return { change: { ...(erasure?.change as object | undefined), error: '' } }
+}
+
+interface StoredEvent {
+  readonly seq: number
+  readonly headers: string
+  readonly search: string | null
+  readonly body: string
 }
 
 /** An event goes whole, since it is kept as it was signed. Its id stays for as long as its sender may send it again. */
@@ -71,24 +101,36 @@ const personalEvents = (now: number): PersonalTable => ({
   table: 'events',
   counted: 'events',
   key: ['seq'],
-  columns: ['body'],
-  erase: ({ seq, body }: { readonly seq: number; readonly body: string }, subject) =>
-    subject.mentions(parseOrText(body))
+  columns: ['headers', 'search', 'body'],
+  erase: ({ seq, headers, search, body }: StoredEvent, subject) =>
+    subject.mentions(parseOrText(body)) || [headers, search].some((text) => subject.mentions(text))
       ? { change: 'delete', also: (connection) => rememberIds(connection, now, 'seq = ?', seq) }
       : undefined,
 })
 
 const uncountedTables: readonly PersonalTable[] = [
-  // What was typed for a run.
+  // What was typed for a run, and files that are named for the person.
   {
     table: 'runs',
     key: ['id'],
-    columns: ['request'],
-    erase({ request: text }: { readonly request: string }, subject) {
+    columns: ['request', 'file', 'output'],
+    erase({ request: text, file, output }: Readonly<Record<'request' | 'file' | 'output', string>>, subject) {
       const request = parseOrText(text)
-      const left = subject.redact(request)
-      return left === request ? undefined : { change: { request: toJson(left) } }
+      const left = subject.without(request, '')
+      const change = {
+        ...(left === request ? {} : { request: toJson(left) }),
+        ...(subject.mentions(file) && { file: '' }),
+        ...(subject.mentions(output) && { output: null }),
+      }
+      return Object.keys(change).length === 0 ? undefined : { change }
     },
+  },
+  {
+    table: 'run_files',
+    key: ['run', 'path'],
+    columns: [],
+    erase: ({ path }: { readonly path: string }, subject) =>
+      subject.mentions(path) ? { change: 'delete' } : undefined,
   },
   // The keys of calls whose outcome is unknown.
   {
@@ -97,6 +139,14 @@ const uncountedTables: readonly PersonalTable[] = [
     columns: ['idempotency_key'],
     erase: ({ idempotency_key: key }: { readonly idempotency_key: string }, subject) =>
       subject.mentions(key) ? { change: 'delete' } : undefined,
+  },
+  // A program that events are forwarded to may have answered with what it was sent.
+  {
+    table: 'forwards',
+    key: ['target', 'seq'],
+    columns: ['answer'],
+    erase: ({ answer }: { readonly answer: string | null }, subject) =>
+      subject.mentions(answer) ? { change: { answer: '' } } : undefined,
   },
 ]
 

@@ -2,16 +2,17 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import { type Connection, type Driver, readBehind, type StoredRow, type Value } from '../driver/connection.js'
 
-/** Recognises the person who is to be erased in values and texts. */
+/** Recognises the person who is to be erased. */
 export interface SubjectMatcher {
   /** Returns whether a text or a value of JSON mentions the person. */
   mentions(value: unknown): boolean
-  /** Returns whether it is about the person, and not about something else that mentions them in a text. */
+  /** Returns whether a record is about the person, and not about something else that mentions them. */
   isAbout(value: unknown): boolean
-  /** Returns a value without their addresses, numbers and profiles, and without them in hiring teams. */
-  redact<T>(value: T): T
-  /** Returns a text without their full name as well. */
-  redactName(text: string): string
+  /**
+   * Returns a record of something else without the records about the person in its lists, and with `blank` in place of each
+   * text that mentions them; the same value where there is neither.
+   */
+  without<T>(value: T, blank: null | undefined | ''): T
 }
 
 /** What happens to a row with personal data. */
@@ -104,7 +105,7 @@ async function eraseRows(
   return { counts, last: rows.at(-1) }
 }
 
-/** Deletes or empties a row whose JSON is about the person; redacts it where it only mentions them. */
+/** Deletes or empties a row whose JSON is about the person; where it is about something else, that stays without them. */
 export function eraseJson(
   subject: SubjectMatcher,
   column: string,
@@ -113,5 +114,5 @@ export function eraseJson(
 ): RowErasure | undefined {
   const value = parseExact(json)
   if (!subject.mentions(value)) return undefined
-  return { change: subject.isAbout(value) ? whenAbout : { [column]: toJson(subject.redact(value)) } }
+  return { change: subject.isAbout(value) ? whenAbout : { [column]: toJson(subject.without(value, null)) } }
 }

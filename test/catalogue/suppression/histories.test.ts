@@ -2,12 +2,13 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { openCatalogue } from '../../../src/catalogue/catalogue.js'
 import { findSubject } from '../../../src/catalogue/erasure/subject.js'
-import { keysOfForgotten, toSuppressible } from '../../../src/catalogue/suppression/identifiers.js'
+import { toSuppressible } from '../../../src/catalogue/suppression/identifiers.js'
 import { suppressionsOf } from '../../../src/catalogue/suppression/suppressions.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
 import { createEngine } from '../../../src/engine/request/engine.js'
 import { openSuppressor } from '../../../src/engine/tables/members.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
+import { keysOfPerson } from '../../../src/identity/person-matcher.js'
 import { openDatabase } from '../../../src/storage/database/open.js'
 import { FakeSender, portsOf } from '../../engine/fake-sender.js'
 import { isLong, tries } from '../../support/effort.js'
@@ -75,7 +76,7 @@ async function follow(
     },
     forget: async (at) => {
       const found = await findSubject(driver, { email: emailOf(at) })
-      await entries.forget(keysOfForgotten(found.identifiers), true, clock.now())
+      await entries.forget(keysOfPerson(found.identifiers), true, clock.now())
       await eraseFromEngine(store, found.matcher, false)
       await found.eraseCatalogue(false)
       suppressed.add(at)

@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import {
-  asRecord,
-  keysOf,
-  suppressiblesIn,
-  toSuppressible,
-} from '../../../src/catalogue/suppression/identifiers.js'
+import { asRecord, suppressiblesIn, toSuppressible } from '../../../src/catalogue/suppression/identifiers.js'
 import { withoutRecords } from '../../../src/catalogue/suppression/suppressor.js'
+import { mentionedKeys } from '../../../src/identity/mentions.js'
 import { casesOf } from '../../support/fixtures.js'
 
 const url = 'https://www.network.example'
@@ -17,7 +13,7 @@ describe('what can be suppressed', () => {
       const read = toSuppressible(text)
       expect(read).toMatchObject({ kind, value })
       // What was read is found by itself.
-      expect(read && keysOf(asRecord(read)).keys).toContain(read?.key)
+      expect(read && mentionedKeys(asRecord(read))).toContain(read?.key)
     },
   )
 

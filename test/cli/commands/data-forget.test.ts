@@ -99,7 +99,7 @@ describe('data forget', () => {
     const { code, stdout } = await here.run(`data forget ${jane} --dry-run`, { terminal: true })
     expect([code, stdout]).toEqual([
       0,
-      `Would delete 1 catalogue entry, 1 reaction to a post, 5 mentions in the catalogue.
+      `Would delete 1 catalogue entry, 1 reaction to a post, 2 posts, 3 mentions in the catalogue.
 These files contain their address, number or profile:
   ${here.path('people.backup')}
 `,
@@ -153,7 +153,7 @@ These files contain their address, number or profile:
     expect(left()).toEqual([])
     expect(report).toMatchObject({
       dry_run: false,
-      catalogue: { people: 1, phones: 2, engagements: 1, posts: 3, jobs: 1, companies: 1 },
+      catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, mentions: 3 },
       engine: { contacts: 2, records: 8, jobs: 3, replies: 4 },
       state: { events: 1, answers: 0 },
       remaining: [],
@@ -170,13 +170,27 @@ These files contain their address, number or profile:
       jobs: [
         {
           hiring_team: [{ name: 'Paul Martin' }],
-          description: 'Ask [forgotten] ([forgotten]) or call [forgotten].',
+          description: null,
         },
       ],
     })
     const still = await here.json<unknown[]>('leads advanced-search --job-titles Head --wait')
     expect(still).toMatchObject([{ lead: { full_name: 'Paul Martin' } }])
     expect((await here.run(`contacts reverse-lookup ${jane}`)).code).toBe(9)
+  })
+
+  it("empties a text of another person's record, and keeps the rest of it", async () => {
+    const summary = `Assistant of ${jane}, or call 06 39 98 00 77.`
+    await filled({ ...colleague, summary, headline: 'With Jane Zwolińska' })
+    const before = await here.run('data export people --format ndjson')
+    expect(await json(`data forget ${jane} --yes`)).toMatchObject({ catalogue: { people: 1, mentions: 4 } })
+    const [, text = '{}'] = before.stdout.split('\n')
+    const { summary: _, ...others } = JSON.parse(text) as Record<string, unknown>
+    const after = await here.run('data export people --format ndjson')
+    expect(JSON.parse(after.stdout)).toEqual(others)
+    expect(left([jane, '98 00 77'])).toEqual([])
+    const found = await here.json<unknown[]>('leads advanced-search --keyword assistant --wait')
+    expect(found).toEqual([])
   })
 
   it('writes a run again without the person and without paying again', async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Provider } from '../../../src/api/ports/ports.js'
-import { createMatcher } from '../../../src/catalogue/erasure/subject.js'
 import { eraseFromEngine } from '../../../src/engine/admin/erasure.js'
 import { listRecords } from '../../../src/engine/tables/jobs.js'
 import { createWorker } from '../../../src/engine/worker/worker.js'
+import { createPersonMatcher } from '../../../src/identity/person-matcher.js'
 import { perTest } from '../../support/each.js'
 import { idOf, openWorked, portsOf } from '../fake-sender.js'
 
@@ -13,21 +13,12 @@ const hook = 'https://hook.example/'
 const lead = { webhook_url: hook, keyword: 'known', live: false }
 
 /** The third lead that every search of a bench finds. */
-const unknown = { keys: [], emails: [], phones: [], slugs: [], ids: [], people: [] }
-const third = createMatcher({
+const unknown = { emails: [], phones: [], slugs: [], ids: [], people: [] }
+const third = createPersonMatcher({
   ...unknown,
   emails: ['person-2@known.example'],
   slugs: ['jane-doe'],
-  people: [
-    {
-      name: 'jane doe',
-      written: ['Jane Doe'],
-      companies: new Set(['known.example']),
-      identities: [],
-      slugs: ['jane-doe'],
-      ids: [],
-    },
-  ],
+  people: [{ name: 'jane doe', places: ['domain:known.example'], profiles: ['person:slug:jane-doe'] }],
 })
 
 const provider: Provider = {
@@ -108,7 +99,7 @@ describe('erasing a person from accepted work', () => {
     expect(contacts).toMatchObject([
       { status: 'finished', first_name: null, last_name: null, email: null, credits_used: 0 },
       { first_name: 'Jane', email: 'jane@known.example', credits_used: 3, custom: { row: 2 } },
-      { first_name: 'Ann', email: 'ann@known.example', custom: { note: 'Ask [forgotten].' } },
+      { first_name: 'Ann', email: 'ann@known.example', custom: { note: null } },
     ])
     expect(contacts[0]).not.toHaveProperty('custom')
     expect(await bench.admin.verify()).toMatchObject({ ok: true })
@@ -124,7 +115,7 @@ describe('erasing a person from accepted work', () => {
     expect(contacts).toMatchObject([
       { status: 'finished', first_name: null, network_profile_url: null, message: 'No data found' },
       { first_name: 'Jane', custom: { row: 2 } },
-      { first_name: 'Ann', custom: { note: 'Ask [forgotten].' } },
+      { first_name: 'Ann', custom: { note: null } },
     ])
     await bench.worker.drain()
     expect(bench.sender.bodies().map(({ first_name }) => first_name)).toEqual(['Jane', 'Ann'])
@@ -153,7 +144,7 @@ describe('erasing a person from accepted work', () => {
       return bench.call('leads.bulk_enrich', { leads }, { idempotencyKey: 'a' })
     }
     const { body } = await find()
-    const subject = createMatcher({ ...unknown, emails: ['jane@known.example'] })
+    const subject = createPersonMatcher({ ...unknown, emails: ['jane@known.example'] })
     expect(await eraseFromEngine(bench.database, subject, false)).toMatchObject({ replies: 1 })
     const again = await find()
     expect(again.headers).toMatchObject({ 'idempotent-replayed': 'true' })
@@ -162,12 +153,32 @@ describe('erasing a person from accepted work', () => {
     expect(await bench.balance()).toBe(997)
   })
 
-  it('redacts them in the name of a list', async () => {
-    const companies = [{ domain: 'known.example' }]
+  it('empties what a list, a persona and another job say of them, and changes nothing else', async () => {
+    const companies = [{ domain: 'known.example', name: 'Ask person-2@known.example' }]
     const { body } = await bench.call('lists.create', { name: 'Old', companies })
     await bench.call('lists.rename', { id: idOf(body), name: 'Of person-2@known.example' })
+    const persona = { name: 'As PERSON-2@known.example', job_titles: ['Buyer', 'person-2@known.example'] }
+    await bench.call('personas.create', persona)
     await erased()
-    expect((await bench.call('lists.get', { id: idOf(body) })).body).toMatchObject({ name: 'Of [forgotten]' })
+    expect((await bench.call('lists.get', { id: idOf(body) })).body).toMatchObject({ name: '' })
+    expect((await bench.call('personas.list', {})).body).toMatchObject({
+      personas: [{ name: '', job_titles: ['Buyer'] }],
+    })
+    const listed = await bench.store.read((tx) => tx.all('SELECT company FROM list_companies'))
+    expect(listed).toEqual([{ company: '{"domain":"known.example"}' }])
+  })
+
+  it('lets a search that asks for them find nobody else instead, and ends it', async () => {
+    bench.source.matches = 4
+    const asking = { ...lead, keyword: 'person-2@known.example', name: 'For Jane' }
+    const { body } = await bench.call('leads.advanced_search', asking)
+    expect(await erased()).toEqual(counts({ jobs: 1 }))
+    await bench.worker.drain()
+    expect((await bench.call('searches.get', { id: idOf(body) })).body).toMatchObject({
+      search: { name: '', status: 'FINISHED', leads_count: 0 },
+      leads: [],
+    })
+    expect(await bench.admin.verify()).toMatchObject({ ok: true })
   })
 
   it('leaves a row of a run paid, and answers it again without them', async () => {

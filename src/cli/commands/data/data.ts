@@ -4,11 +4,13 @@ import type { Subject } from '../../../catalogue/erasure/tables.js'
 import type { RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { purgeRunReplies, purgeWork } from '../../../engine/admin/erasure.js'
+import { findFilesWith, rewriteFiles } from '../../../erasure/files.js'
+import { countPerson, type Erased, erasePerson, forgetSuppressions } from '../../../erasure/person.js'
 import { foldText } from '../../../identity/name.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
+import { openStateOf, openWorkspaceOwner, suppressorFor, thisMachine } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, durationMs, optionRows, withCatalogueOption } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
@@ -16,17 +18,13 @@ import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { countOf, listCounts } from '../../output/text.js'
 import { importCommand, kindArgument } from './import.js'
 import {
-  type Erased,
   type ExistingDatabases,
-  eraseEverywhere,
   exportPerson,
   findEverywhere,
-  findFilesWith,
-  forgetSuppressions,
   formatFiles,
   formatPerson,
   openExisting,
-  rewriteFiles,
+  placesOf,
 } from './person.js'
 import { sampleCommand } from './sample.js'
 
@@ -77,17 +75,20 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
         const context = withCatalogueOption(outer, options)
         const { profileUrl, dryRun = false, suppress = false } = options
         const subject = readSubject(args[0], profileUrl)
-        const { erased, words } = await findEverywhere(context, subject, async (found) => {
-          const erase = (only: boolean) => eraseEverywhere(found, context.clock.now(), only)
-          if (!dryRun && !context.globals.yes)
-            await confirmLoss(context, `This deletes ${formatCounts(await erase(true))}.`)
+        const now = context.clock.now()
+        const { erased, words } = await findEverywhere(context, subject, async (found, stored) => {
+          const { words } = found
+          if (dryRun) return { erased: await countPerson(found, now), words }
+          if (!context.globals.yes)
+            await confirmLoss(context, `This deletes ${formatCounts(await countPerson(found, now))}.`)
           // First, so that what is found meanwhile is no longer kept.
-          if (!dryRun) await forgetSuppressions(context, found, suppress)
-          return { erased: await erase(dryRun), words: found.words }
+          const entries = stored ?? (suppress ? await openStateOf(context) : undefined)
+          await forgetSuppressions(found, entries, thisMachine, suppress, now)
+          return { erased: await erasePerson(found, now), words }
         })
         const { files: runFiles, otherFiles, ...state } = erased.state
-        const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(context)
-        const files = await findFilesWith(context, words, { files: runFiles, otherFiles })
+        const written = dryRun ? { rewritten: [], remaining: [] } : await rewriteFiles(filesOf(context))
+        const files = await findFilesWith(await placesOf(context), words, { files: runFiles, otherFiles })
         const report = { dry_run: dryRun, ...erased, state, ...written, ...files }
         const counts = formatCounts(erased)
         const text = [`${dryRun ? 'Would delete' : 'Deleted'} ${counts}.`, ...formatFiles(files)].join('\n')
@@ -107,7 +108,7 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
           await confirmLoss(context, 'This permanently deletes old jobs, runs and received events.')
         const databases = await openExisting(context)
         const purged = await purgeAll(context, databases, olderThan).finally(databases.close)
-        const { remaining } = await rewriteFiles(context)
+        const { remaining } = await rewriteFiles(filesOf(context))
         const counts = listCounts(purged)
         await print(context, purged, {
           layout: () => (counts === '' ? 'Nothing is that old.\n' : `Deleted ${counts}.\n`),
@@ -118,6 +119,8 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
           )
       }),
   ])
+
+const filesOf = ({ home }: Context): string[] => [home.catalogue, home.engine, home.state]
 
 const nothing: Stats = { companies: 0, people: 0, jobs: 0, technologies: 0, posts: 0 }
 
@@ -171,11 +174,11 @@ function readSubject(person: string | undefined, profileUrl: string | undefined)
 const nothingStored = 'nothing: nothing is stored about this person'
 
 function formatCounts({ catalogue, engine, state }: Erased): string {
-  const mentions = catalogue.posts + catalogue.jobs + catalogue.companies
   const counts: [number, string, string][] = [
     [catalogue.people, 'catalogue entry', 'catalogue entries'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],
-    [mentions, 'mention in the catalogue', 'mentions in the catalogue'],
+    [catalogue.posts, 'post', 'posts'],
+    [catalogue.mentions, 'mention in the catalogue', 'mentions in the catalogue'],
     [engine.records, 'search result', 'search results'],
     [engine.contacts, 'waterfall contact', 'waterfall contacts'],
     [engine.jobs, 'stored request', 'stored requests'],

@@ -2,12 +2,12 @@ import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import {
   asRecord,
-  keysOf,
   type Suppressible,
   suppressiblesIn,
   toSuppressible,
 } from '../../../catalogue/suppression/identifiers.js'
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
+import { mentionedKeys } from '../../../identity/mentions.js'
 import { freeMailboxes, hasKnownSuffix } from '../../../identity/value-kinds.js'
 import { rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
@@ -106,7 +106,7 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
       .run(async (context, { args: [text = ''] }) => {
         const entry = readValue(text)
         const { entries } = await openSuppressions(context)
-        const suppressed = (await entries.find(keysOf(asRecord(entry)).keys)).size > 0
+        const suppressed = (await entries.find(mentionedKeys(asRecord(entry)))).size > 0
         const { kind, value } = entry
         const layout = () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n`
         await print(context, { kind, value, suppressed }, { layout })
