@@ -22,7 +22,7 @@ export type FoundPerson = OtherDatabases & Awaited<ReturnType<typeof findSubject
 
 export type Erased = Awaited<ReturnType<typeof countPerson>>
 
-const noState = { events: 0, answers: 0, files: [] as string[], otherFiles: [] as string[] }
+const noState = { events: 0, answers: 0, mentions: 0, files: [] as string[], otherFiles: [] as string[] }
 
 /** Returns what `erasePerson` would erase, and erases nothing. */
 export async function countPerson({ eraseCatalogue, ...found }: FoundPerson, now: number) {

@@ -184,12 +184,12 @@ const emailPattern = (email: string): string =>
   `(?<![\\p{L}\\p{N}._+\\-])${escapeText(email).replace('@', '(?:@|%40)')}(?![\\p{L}\\p{N}\\-]|\\.[\\p{L}\\p{N}])`
 
 /** A shorter national number may be any other. */
-const shortestNational = 8
+const minNationalDigits = 8
 
 /** Returns the patterns of a phone number, however its digits are grouped, also as it is written in its country. */
 function phonePatterns(phone: string): string[] {
   const national = nationalDigitsOf(phone) ?? ''
-  const own = national.length < shortestNational ? [] : [`0?${groupDigits(national)}`]
+  const own = national.length < minNationalDigits ? [] : [`0?${groupDigits(national)}`]
   return [`(?:\\+|00|%2B)?${groupDigits(phone.replace(/\D/g, ''))}`, ...own].map(
     (digits) => `(?<!\\d)${digits}(?!\\d)`,
   )

@@ -4,7 +4,12 @@ import type { NamedPerson, PersonIdentifiers, PersonMatcher } from '../../identi
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { toDomain } from '../../identity/value-kinds.js'
 import type { Connection, Driver, Value } from '../../storage/driver/connection.js'
-import { type DryRun, eraseFromTables, type PersonalTable } from '../../storage/erasure/traversal.js'
+import {
+  type DryRun,
+  emptiedCount,
+  eraseFromTables,
+  type PersonalTable,
+} from '../../storage/erasure/traversal.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { createTokenizer, type TextTable } from '../full-text/keyword.js'
 import type { StoredRecord } from '../kinds/kind.js'
@@ -128,7 +133,7 @@ function emptiedTable<T extends TextTable & keyof EmptiedRows>(
       const { texts, key: _, ...change } = toRow(row, before, after)
       return {
         change: change as Readonly<Record<string, Value>>,
-        counts: { mentions: 1 },
+        counts: emptiedCount,
         also: async (connection) =>
           dialectOf(connection).texts.replaceTexts({ connection, tokenize }, table, key, texts),
       }
@@ -176,7 +181,7 @@ const postTable = (subject: PersonMatcher): PersonalTable<StoredRecord> => ({
         },
       }
     const left = subject.without(post, undefined)
-    return left === post ? undefined : { change: { record: JSON.stringify(left) }, counts: { mentions: 1 } }
+    return left === post ? undefined : { change: { record: JSON.stringify(left) }, counts: emptiedCount }
   },
 })
 

@@ -6,6 +6,7 @@ import { toFields } from '../../catalogue/suppression/source.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
 import {
   type DryRun,
+  emptiedCount,
   eraseFromTables,
   eraseJson,
   type PersonalTable,
@@ -25,8 +26,8 @@ import {
 import { readClock } from '../tables/members.js'
 import { dropReplies } from '../tables/replies.js'
 
-/** What was erased of accepted work: records, contacts of waterfalls, texts of jobs, stored replies. */
-export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0 }
+/** What was erased of accepted work: records, contacts of waterfalls, requests, stored replies; and rows of others emptied. */
+export const noWorkErased = { records: 0, contacts: 0, jobs: 0, replies: 0, mentions: 0 }
 
 /** Erases a person from accepted work and stored replies; with `dryRun` it only counts. Numbers and costs stay as they were. */
 export async function eraseFromEngine(driver: Driver, subject: SubjectMatcher, dryRun: DryRun) {
@@ -44,11 +45,13 @@ function emptyTexts(
   blanks: Readonly<Record<string, string | null>>,
 ): TextErasure | undefined {
   const mentioned = Object.entries(blanks).filter(([column]) => subject.mentions(row[column]))
-  return mentioned.length === 0 ? undefined : { change: Object.fromEntries(mentioned) }
+  if (mentioned.length === 0) return undefined
+  return { change: Object.fromEntries(mentioned), counts: emptiedCount }
 }
 
 interface TextErasure {
   readonly change: Readonly<Record<string, string | null>>
+  readonly counts: typeof emptiedCount
 }
 
 const engineTables: readonly PersonalTable[] = [
@@ -124,7 +127,9 @@ const engineTables: readonly PersonalTable[] = [
         Record<string, string>
       >)
       const texts = emptyTexts(subject, row, { name: '' })
-      return lists || texts ? { change: { ...texts?.change, ...lists?.change } } : undefined
+      return lists || texts
+        ? { change: { ...texts?.change, ...lists?.change }, counts: emptiedCount }
+        : undefined
     },
   },
   {
@@ -154,7 +159,7 @@ function emptyJson(
     const left = subject.without(value, undefined)
     if (left !== value) change[name] = toJson(left)
   }
-  return Object.keys(change).length === 0 ? undefined : { change }
+  return Object.keys(change).length === 0 ? undefined : { change, counts: emptiedCount }
 }
 
 /** A hash of a name is personal data, too. */
@@ -177,7 +182,8 @@ function eraseQuestion(row: StoredRow, subject: SubjectMatcher): RowErasure | un
   const left = subject.without(answer, null)
   const texts = emptyTexts(subject, row, { error: '' })
   if (left === answer && !texts) return undefined
-  return { change: { ...texts?.change, ...(left === answer ? {} : { answer: toJson(left) }) } }
+  const change = { ...texts?.change, ...(left === answer ? {} : { answer: toJson(left) }) }
+  return { change, counts: emptiedCount }
 }
 
 async function eraseJob(row: StoredRow, subject: SubjectMatcher, connection: Connection) {
@@ -186,13 +192,15 @@ async function eraseJob(row: StoredRow, subject: SubjectMatcher, connection: Con
   const own = contacts.filter(({ isOwn }) => isOwn)
   const texts = emptyJob(job, subject, new Set(own.map(({ ordinal }) => ordinal)))
   if (contacts.length === 0 && !texts) return undefined
+  const others = contacts.length - own.length + (texts?.isTheirs === false ? 1 : 0)
   return {
     // Without its token a worker loses the job, which then continues from its last step.
-    ...(texts ? { change: { ...texts, token: null, lease_until: 0 } } : {}),
+    ...(texts ? { change: { ...texts.change, token: null, lease_until: 0 } } : {}),
     counts: {
       records: own.filter(({ result }) => result !== null).length,
-      contacts: contacts.length,
-      jobs: texts ? 1 : 0,
+      contacts: own.length,
+      jobs: texts?.isTheirs ? 1 : 0,
+      mentions: others,
     },
     found: own.map(({ id, ordinal, asked, result }) => ({ enrichment_id: id, ordinal, asked, result })),
     also: async (to: Connection) => {
@@ -255,7 +263,10 @@ function emptyJob(job: AsyncJob, subject: SubjectMatcher, ordinals: ReadonlySet<
   }
   if (Object.entries(left).every(([key, value]) => value === job[key as keyof typeof left])) return undefined
   const { webhookUrl: webhook_url, ...texts } = left
-  return { ...texts, webhook_url, plan: toJson(plan), custom: left.custom && toJson(left.custom) }
+  return {
+    isTheirs: plan !== job.plan,
+    change: { ...texts, webhook_url, plan: toJson(plan), custom: left.custom && toJson(left.custom) },
+  }
 }
 
 /** Whether nobody else is left whom a job is for. */

@@ -4,6 +4,7 @@ import type { Connection, Driver } from '../driver/connection.js'
 import { promoteAll, rememberIds } from '../state/webhook-inbox.js'
 import {
   type DryRun,
+  emptiedCount,
   eraseFromTables,
   eraseJson,
   type PersonalTable,
@@ -16,15 +17,15 @@ import {
  * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.
  */
 export async function eraseFromState(driver: Driver, subject: SubjectMatcher, now: number, dryRun: DryRun) {
-  const erased = new Map<string, number>()
-  const counted = [personalEvents(now), personalLookups(erased)]
-  const { events = 0 } = await eraseFromTables(driver, counted, subject, dryRun)
+  const [answers, runs] = [new Set<string>(), new Set<number>()]
+  const counted = [personalEvents(now), personalLookups(answers, runs)]
+  const { events = 0, mentions = 0 } = await eraseFromTables(driver, counted, subject, dryRun)
   if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
   // Before the names of files go.
-  const files = await driver.read((connection) => filesOf(connection, new Set(erased.values())))
+  const files = await driver.read((connection) => filesOf(connection, runs))
   // What is not counted is no reason to say that something is stored.
   if (dryRun !== true) await eraseFromTables(driver, uncountedTables, subject, dryRun)
-  return { events, answers: erased.size, ...files }
+  return { events, answers: answers.size, mentions, ...files }
 }
 
 interface PersonalLookup {
@@ -53,8 +54,8 @@ const takersSql = `SELECT run, row, source FROM lookups WHERE from_run = ? AND f
 const emptyTakersSql = `UPDATE lookups SET state = 'skipped', error = 'forgotten', identity = NULL
   WHERE from_run = ? AND from_row = ?`
 
-/** Lookups of runs, with the rows that took their answers; `erased` collects them. */
-const personalLookups = (erased: Map<string, number>): PersonalTable => ({
+/** Lookups of runs, with the rows that took their answers; `answers` collects those that go, and `runs` all of theirs. */
+const personalLookups = (answers: Set<string>, runs: Set<number>): PersonalTable => ({
   table: 'lookups',
   key: ['run', 'row'],
   columns: ['identity', 'key', 'input', 'work', 'error', 'body', 'source'],
@@ -62,17 +63,20 @@ const personalLookups = (erased: Map<string, number>): PersonalTable => ({
   async erase(one: PersonalLookup, subject, connection) {
     const erasure = eraseLookup(subject, one)
     if (!erasure) return undefined
-    const isGone = erasure.change === emptyLookup
-    const takers = isGone
-      ? await connection.all<Omit<PersonalLookup, 'body'>>(takersSql, one.run, one.row)
-      : []
-    // A row that follows an equal one of its run has no answer of its own.
-    for (const { run, row, source } of [one, ...takers])
-      if (source !== 'duplicate') erased.set(`${run} ${row}`, run)
-    return {
-      ...erasure,
-      ...(takers.length > 0 && { also: async (to: Connection) => to.run(emptyTakersSql, one.run, one.row) }),
+    runs.add(one.run)
+    if (erasure.change !== emptyLookup) return erasure
+    const takers = await connection.all<Pick<PersonalLookup, 'run' | 'row' | 'source'>>(
+      takersSql,
+      one.run,
+      one.row,
+    )
+    for (const { run, row, source } of [one, ...takers]) {
+      runs.add(run)
+      // A row that follows an equal one of its run has no answer of its own.
+      if (source !== 'duplicate') answers.add(`${run} ${row}`)
     }
+    const also = async (to: Connection) => to.run(emptyTakersSql, one.run, one.row)
+    return takers.length === 0 ? erasure : { ...erasure, also }
   },
 })
 
@@ -86,7 +90,7 @@ function eraseLookup(subject: SubjectMatcher, one: PersonalLookup): RowErasure |
   // It is sent again as it was, or not at all.
   if (subject.mentions(asked)) return { change: emptyLookup }
   if (!subject.mentions(error)) return erasure
-  return { change: { ...(erasure?.change as object | undefined), error: '' } }
+  return { change: { ...(erasure?.change as object | undefined), error: '' }, counts: emptiedCount }
 }
 
 interface StoredEvent {

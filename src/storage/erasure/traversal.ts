@@ -105,6 +105,9 @@ async function eraseRows(
   return { counts, last: rows.at(-1) }
 }
 
+/** What a row counts as that is about something else, and lost what it said of the person. */
+export const emptiedCount = { mentions: 1 } as const
+
 /** Deletes or empties a row whose JSON is about the person; where it is about something else, that stays without them. */
 export function eraseJson(
   subject: SubjectMatcher,
@@ -114,5 +117,6 @@ export function eraseJson(
 ): RowErasure | undefined {
   const value = parseExact(json)
   if (!subject.mentions(value)) return undefined
-  return { change: subject.isAbout(value) ? whenAbout : { [column]: toJson(subject.without(value, null)) } }
+  if (subject.isAbout(value)) return { change: whenAbout }
+  return { change: { [column]: toJson(subject.without(value, null)) }, counts: emptiedCount }
 }

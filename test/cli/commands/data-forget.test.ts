@@ -99,7 +99,7 @@ describe('data forget', () => {
     const { code, stdout } = await here.run(`data forget ${jane} --dry-run`, { terminal: true })
     expect([code, stdout]).toEqual([
       0,
-      `Would delete 1 catalogue entry, 1 reaction to a post, 2 posts, 3 mentions in the catalogue.
+      `Would delete 1 catalogue entry, 1 reaction to a post, 2 posts, 3 mentions in other records.
 These files contain their address, number or profile:
   ${here.path('people.backup')}
 `,
@@ -154,7 +154,7 @@ These files contain their address, number or profile:
     expect(report).toMatchObject({
       dry_run: false,
       catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, mentions: 3 },
-      engine: { contacts: 2, records: 8, jobs: 3, replies: 4 },
+      engine: { contacts: 2, records: 5, jobs: 3, replies: 3, mentions: 4 },
       state: { events: 1, answers: 0 },
       remaining: [],
       files: [],
@@ -201,7 +201,7 @@ These files contain their address, number or profile:
     expect(await here.run(argv)).toMatchObject({ code: 0 })
     const paid = await json('credits')
     const { state, files } = await here.json<{ state: object; files: string[] }>(`data forget ${jane} --yes`)
-    expect(state).toEqual({ events: 0, answers: 1 })
+    expect(state).toEqual({ events: 0, answers: 1, mentions: 0 })
     expect(files).toEqual([here.path('in.csv'), here.path('out.csv')])
     expect(left()).toEqual([])
     await here.run(argv)

@@ -91,6 +91,61 @@ describe('a catalogue on a shared database', () => {
     }
   })
 
+  it('leaves nothing of a forgotten person in any table of the server, and counts that before', async () => {
+    const database = await freshDatabase()
+    const env = { PROSPECT_DATABASE_URL: database.url }
+    const run = async (line: string, stdin?: string) => {
+      const ended = await here.run(`${line} --json`, { env, ...(stdin === undefined ? {} : { stdin }) })
+      expect(ended).toMatchObject({ code: 0 })
+      return ended.json as Record<string, unknown>
+    }
+    const profile = 'https://www.network.example/in/jane-qzx'
+    const jane = { full_name: 'Jane Qzx', email: 'jane@acme.example', network_profile_url: profile }
+    const jo = { full_name: 'Jo Roe', email: 'jo@acme.example', summary: 'Ask jane@acme.example' }
+    const staff = [{ ...jane, phones: ['+33639980077'] }, jo].map((one) =>
+      JSON.stringify({ ...one, company_domain: 'acme.example', title: 'Head' }),
+    )
+    const job = {
+      job_title: 'Carver',
+      description: 'Call +33 6 39 98 00 77',
+      hiring_team: [{ name: 'Jane Qzx' }],
+    }
+    await run('data import people - --from ndjson', staff.join('\n'))
+    await run(
+      'data import jobs - --from ndjson',
+      JSON.stringify({ ...job, company_domain: 'acme.example', date_posted: '2026-01-01' }),
+    )
+    await run('leads advanced-search --job-titles Head --wait')
+    await run('leads advanced-search --first-name Jane --last-name Qzx --name Jane --wait')
+    await run('intents hiring --selected-titles Carver --wait')
+    await run(
+      'contacts waterfall --first-name Jane --last-name Qzx --domain acme.example --enrichment-type email --wait',
+    )
+    await run(`leads enrich --network-url ${profile} --idempotency-key for-jane@acme.example`)
+    here.write('in.csv', `network_url\n${profile}\n`)
+    await here.run('leads enrich --csv in.csv -o out.csv', { env })
+    const traces = async () => {
+      const tables =
+        await database.sql(`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name
+        FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY name`)
+      const found: unknown[] = []
+      for (const { name } of tables)
+        found.push(
+          ...(await database.sql(`SELECT '${name}' AS name FROM ${name} AS one
+            WHERE CAST(one AS TEXT) ~* 'qzx|jane@|639980077|98 00 77' LIMIT 1`)),
+        )
+      return found.map((one) => (one as { name: string }).name)
+    }
+    const kept = 'people companies jobs records replies lookups'
+    expect((await traces()).length).toBeGreaterThan(kept.split(' ').length)
+    const would = await run('data forget jane@acme.example --dry-run')
+    const { catalogue, engine, state } = await run('data forget jane@acme.example --yes')
+    expect(await traces()).toEqual([])
+    expect(would).toMatchObject({ catalogue, engine, state })
+    expect(engine).toMatchObject({ records: 3, contacts: 1, jobs: 2, replies: 1, mentions: 2 })
+    await database.drop()
+  })
+
   it('has no sample any more once one machine has removed it', async () => {
     expect(await there.json('data', 'sample', '--remove', ...at())).toMatchObject({ removed: { people: 0 } })
     await here.run(['data', 'sample', ...at()])

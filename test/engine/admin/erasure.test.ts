@@ -34,7 +34,7 @@ const others = [
 const bulk = { enrichment_type: ['email'], webhook_url: hook, contacts: [jane, ...others] }
 
 /** How much was erased: nothing but what is given. */
-const counts = (some: object = {}) => ({ records: 0, contacts: 0, jobs: 0, replies: 0, ...some })
+const counts = (some: object = {}) => ({ records: 0, contacts: 0, jobs: 0, replies: 0, mentions: 0, ...some })
 
 const erased = () => eraseFromEngine(bench.database, third, false)
 
@@ -89,7 +89,7 @@ describe('erasing a person from accepted work', () => {
   it('removes them from an unfinished waterfall, and looks up nobody instead', async () => {
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk, { idempotencyKey: 'k' })
-    const removed = counts({ contacts: 2, jobs: 1, replies: 1 })
+    const removed = counts({ contacts: 1, jobs: 1, mentions: 2 })
     expect(await eraseFromEngine(bench.database, third, true)).toEqual(removed)
     expect(await erased()).toEqual(removed)
     await bench.worker.drain()
@@ -110,7 +110,7 @@ describe('erasing a person from accepted work', () => {
     bench.source.ladder = [provider]
     const { body } = await bench.call('contacts.bulk_enrich', bulk)
     await found()
-    expect(await erased()).toMatchObject({ records: 1, contacts: 2 })
+    expect(await erased()).toMatchObject({ records: 1, contacts: 1, mentions: 1 })
     const { contacts } = (await bench.call('contacts.get', { id: idOf(body) })).body as { contacts: object[] }
     expect(contacts).toMatchObject([
       { status: 'finished', first_name: null, network_profile_url: null, message: 'No data found' },
@@ -145,7 +145,7 @@ describe('erasing a person from accepted work', () => {
     }
     const { body } = await find()
     const subject = createPersonMatcher({ ...unknown, emails: ['jane@known.example'] })
-    expect(await eraseFromEngine(bench.database, subject, false)).toMatchObject({ replies: 1 })
+    expect(await eraseFromEngine(bench.database, subject, false)).toEqual(counts({ mentions: 1 }))
     const again = await find()
     expect(again.headers).toMatchObject({ 'idempotent-replayed': 'true' })
     const [, ...kept] = (body as { results: unknown[] }).results
@@ -196,7 +196,7 @@ describe('erasing a person from accepted work', () => {
     bench.source.matches = 4
     await bench.call('leads.advanced_search', { ...lead, custom: { for: 'Mail person-2@known.example' } })
     await bench.worker.drain()
-    expect(await erased()).toEqual(counts({ records: 1, jobs: 1 }))
+    expect(await erased()).toEqual(counts({ records: 1, mentions: 1 }))
     expect(await erased()).toEqual(counts())
   })
 })

@@ -76,7 +76,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     await kept(run, 1, 'person:ann', found({ name: 'ann' }))
     await kept(run, 2, 'person:bo', found({ name: 'jane' }, 3))
-    expect(await forget(true)).toEqual({ events: 0, answers: 2, files: ['/a.csv'], otherFiles: [] })
+    expect(await forget(true)).toEqual({ events: 0, answers: 2, mentions: 0, files: ['/a.csv'], otherFiles: [] })
     expect(await forget()).toMatchObject({ answers: 2 })
     const skipped = { status: 'skipped', error: 'forgotten', body: undefined }
     expect(await rows(run)).toEqual([
@@ -84,13 +84,13 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
       { ordinal: 1, answer: found({ name: 'ann' }) },
       { ordinal: 2, answer: { ...skipped, credits: 3 } },
     ])
-    expect(await forget()).toEqual({ events: 0, answers: 0, files: [], otherFiles: ['/a.csv'] })
+    expect(await forget()).toEqual({ events: 0, answers: 0, mentions: 0, files: [], otherFiles: ['/a.csv'] })
   })
 
   it('empties a text of an answer that is about something else, and keeps the rest of it', async () => {
     const run = await started('a')
     await kept(run, 0, 'company:acme', found({ description: 'Ask jane.', id: 12345678901234567890n }))
-    expect(await forget()).toMatchObject({ answers: 1 })
+    expect(await forget()).toMatchObject({ answers: 0, mentions: 1, files: ['/a.csv'] })
     expect((await rows(run))[0]?.answer).toMatchObject({
       status: 'found',
       body: { description: null, id: 12345678901234567890n },
@@ -108,6 +108,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     expect(await forget()).toEqual({
       events: 0,
       answers: 2,
+      mentions: 0,
       files: ['/a.csv', '/b.csv', '/b.out.csv', '/b.rejects.csv'],
       otherFiles: [],
     })

@@ -174,17 +174,18 @@ function readSubject(person: string | undefined, profileUrl: string | undefined)
 const nothingStored = 'nothing: nothing is stored about this person'
 
 function formatCounts({ catalogue, engine, state }: Erased): string {
+  const mentions = catalogue.mentions + engine.mentions + state.mentions
   const counts: [number, string, string][] = [
     [catalogue.people, 'catalogue entry', 'catalogue entries'],
     [catalogue.engagements, 'reaction to a post', 'reactions to posts'],
     [catalogue.posts, 'post', 'posts'],
-    [catalogue.mentions, 'mention in the catalogue', 'mentions in the catalogue'],
     [engine.records, 'search result', 'search results'],
     [engine.contacts, 'waterfall contact', 'waterfall contacts'],
     [engine.jobs, 'stored request', 'stored requests'],
     [engine.replies, 'stored reply', 'stored replies'],
     [state.answers, 'run result', 'run results'],
     [state.events, 'received event', 'received events'],
+    [mentions, 'mention in another record', 'mentions in other records'],
   ]
   const found = counts.filter(([count]) => count > 0)
   return found.map((counted) => countOf(...counted)).join(', ') || nothingStored
