@@ -47,8 +47,10 @@ const codes = new Map<string, string | undefined>()
 const maxCountries = 10_000
 
 function codeOf(country: string): string | undefined {
-  if (!codes.has(country) && codes.size < maxCountries) codes.set(country, toCountryCode(country))
-  return codes.get(country)
+  if (codes.has(country)) return codes.get(country)
+  const code = toCountryCode(country)
+  if (codes.size < maxCountries) codes.set(country, code)
+  return code
 }
 
 export function companyIn(fields: Fields): CompanyFacts {
@@ -130,14 +132,10 @@ export const surerThan = (sort: Sort): readonly Sort[] => sorts.slice(0, sorts.i
 /** Whether two subjects that share a key are others all the same: something surer than it differs. */
 export function contradict(one: readonly Key[], other: readonly Key[], shared: Sort): boolean {
   return surerThan(shared).some((sort) => {
-    const [ours, theirs] = [one, other].map((keys) => keys.filter((key) => key.sort === sort))
-    return (
-      ours !== undefined &&
-      theirs !== undefined &&
-      ours.length > 0 &&
-      theirs.length > 0 &&
-      !ours.some(({ value }) => theirs.some((key) => key.value === value))
-    )
+    const ours = one.filter((key) => key.sort === sort)
+    const theirs = other.filter((key) => key.sort === sort)
+    if (ours.length === 0 || theirs.length === 0) return false
+    return !ours.some(({ value }) => theirs.some((key) => key.value === value))
   })
 }
 

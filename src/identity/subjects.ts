@@ -9,6 +9,9 @@ interface Subject {
   into?: Subject
 }
 
+/** A key that so many have who are not one says nothing, and one with so many keys is nobody: those are placeholders. */
+const most = 100
+
 /**
  * Tells which records are about the same subject, in any order. A key joins records unless a surer one differs. A name joins
  * all who have it or none: of several people it does not say which one. All records are added before the first is completed.
@@ -16,20 +19,33 @@ interface Subject {
 export class Subjects {
   readonly #byKey = new Map<string, Subject[]>()
   readonly #names = new Set<string>()
+  /** Those of which nothing but a name is known, by all their keys: equal ones are one, or all are unknown. */
+  readonly #onlyNamed = new Map<string, Subject>()
 
   constructor(private readonly kind: SubjectKind) {}
 
   add(record: Fields): void {
     const subject: Subject = { keys: [...keysOf(this.kind, record)], fields: { ...record } }
-    for (const key of subject.keys) {
-      const text = keyText(this.kind, key)
-      const others = this.#with(text)
-      if (key.sort === 'name') this.#names.add(text)
-      else
-        for (const other of others)
-          if (!contradict(latest(subject).keys, other.keys, key.sort)) join(other, latest(subject))
-      this.#byKey.set(text, [...others, subject])
+    if (subject.keys.every(({ sort }) => sort === 'name')) {
+      const names = JSON.stringify(subject.keys)
+      const known = this.#onlyNamed.get(names)
+      if (known) addFields(latest(known), record)
+      if (known) return
+      this.#onlyNamed.set(names, subject)
     }
+    // Joining adds to them.
+    for (const key of [...subject.keys]) this.#addKey(key, subject)
+  }
+
+  #addKey(key: Key, subject: Subject): void {
+    const text = keyText(this.kind, key)
+    const others = this.#with(text)
+    if (key.sort === 'name') this.#names.add(text)
+    else
+      for (const other of others)
+        if (other.keys.length < most && !contradict(latest(subject).keys, other.keys, key.sort))
+          join(other, latest(subject))
+    if (others.length < most) this.#byKey.set(text, [...others, subject])
   }
 
   get isEmpty(): boolean {
@@ -53,21 +69,35 @@ export class Subjects {
     for (const text of this.#names) {
       const [first, ...others] = this.#with(text)
       const all = first ? [first, ...others] : []
-      const isOne = all.every((one, at) =>
-        all.slice(at + 1).every((other) => !contradict(one.keys, other.keys, 'name')),
-      )
+      const isOne =
+        all.length < most &&
+        all.every((one, at) => all.slice(at + 1).every((other) => !contradict(one.keys, other.keys, 'name')))
       if (first && isOne) for (const other of others) join(first, other)
     }
     this.#names.clear()
   }
 }
 
-const latest = (subject: Subject): Subject => (subject.into ? latest(subject.into) : subject)
+/** Returns the one that a subject turned out to be; whoever led to it leads there at once from now on. */
+function latest(subject: Subject): Subject {
+  let last = subject
+  while (last.into) last = last.into
+  for (let one = subject; one.into && one.into !== last; ) {
+    const next = one.into
+    one.into = last
+    one = next
+  }
+  return last
+}
 
 function join(one: Subject, other: Subject): void {
   if (one === other) return
   for (const key of other.keys)
     if (!one.keys.some(({ sort, value }) => sort === key.sort && value === key.value)) one.keys.push(key)
-  for (const [name, value] of Object.entries(other.fields)) one.fields[name] ??= value
+  addFields(one, other.fields)
   other.into = one
+}
+
+function addFields({ fields }: Subject, more: Fields): void {
+  for (const [name, value] of Object.entries(more)) fields[name] ??= value
 }

@@ -156,7 +156,6 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     expect(await runsOver(state).list()).toMatchObject([{ credits: 2, reserved: 0 }])
   })
 
-  it('removes what was typed for a run about them', async () => {
   it('empties the names of files that are theirs, which it names once', async () => {
     const run = await started('a', { file: '/jane.csv', output: '/jane.out.csv' })
     await runsOver(state).addFiles(run, ['/jane.out.csv', '/other.csv'])
