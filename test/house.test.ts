@@ -26,7 +26,7 @@ const ours: Record<string, readonly string[]> = {
     'storage/database/migrate',
     'storage/erasure/traversal',
   ],
-  erasure: ['api', 'catalogue', 'csv/workbook', 'engine', 'identity', 'storage'],
+  erasure: ['api', 'catalogue', 'csv/workbook', 'engine', 'identity', 'runs/target-name', 'storage'],
   lists: ['api', 'csv/identity-filter', 'identity'],
   lookups: ['api', 'storage'],
   client: ['api', 'identity', 'storage/state/remote-servers'],

@@ -59,7 +59,10 @@ const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 const certainKinds = ['company profile', 'person profile', 'email', 'phone'] as const
 type CertainKind = (typeof certainKinds)[number]
 
-const trimCell = (cell: string): string => toPlainText(cell).trim().replace(/^'(?=[+\d(])/, '')
+const trimCell = (cell: string): string =>
+  toPlainText(cell)
+    .trim()
+    .replace(/^'(?=[+\d(])/, '')
 
 /** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
 function toCertainKind(text: string): CertainKind | undefined {

@@ -258,7 +258,9 @@ export async function matchPerson(connection: Connection, query: PersonQuery) {
 /** Returns the only person with this professional or personal email address, ignoring case. */
 export async function matchEmail(connection: Connection, email: string): Promise<FoundPerson | undefined> {
   const address = toEmail(email)
-  return address === undefined ? undefined : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
+  return address === undefined
+    ? undefined
+    : onlyOne(await connection.all<FoundPerson>(byEmail, address, address))
 }
 
 /** Returns the people of that name at the company with the domain; when no company has it, at companies of that name. */

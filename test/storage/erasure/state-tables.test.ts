@@ -76,7 +76,13 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     await kept(run, 1, 'person:ann', found({ name: 'ann' }))
     await kept(run, 2, 'person:bo', found({ name: 'jane' }, 3))
-    expect(await forget(true)).toEqual({ events: 0, answers: 2, mentions: 0, files: ['/a.csv'], otherFiles: [] })
+    expect(await forget(true)).toEqual({
+      events: 0,
+      answers: 2,
+      mentions: 0,
+      files: ['/a.csv'],
+      otherFiles: [],
+    })
     expect(await forget()).toMatchObject({ answers: 2 })
     const skipped = { status: 'skipped', error: 'forgotten', body: undefined }
     expect(await rows(run)).toEqual([
