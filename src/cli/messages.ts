@@ -79,7 +79,7 @@ const wholeNumbers: Readonly<Record<string, string>> = {
 const receiverHint = ({ receives }: Details) =>
   receives ? 'It is the port of this machine that --public-url leads to.' : ''
 
-const elsewhere = ({ place }: Details) => (place ? ', possibly on another machine' : '')
+const elsewhere = ({ databaseOption }: Details) => (databaseOption ? ', possibly on another machine' : '')
 
 const locked: Readonly<Record<string, (name: unknown) => string>> = {
   run: (id) => (id === undefined ? 'This run' : `Run ${id}`),
@@ -353,9 +353,9 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.none': { text: 'There is no provider {name}.', hint: nearProvider, exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
   'run.budget_reached': { text: ({ budget, max }) => `Budget reached: ${count(max)} ${budget === 'profiles' ? 'profile' : 'credit'}${max === 1 ? '' : 's'} ${budgets[String(budget)]?.[0]}`, hint: ({ budget }) => budgets[String(budget)]?.[1] ?? '', exit: exitCodes.budget, code: 'budget' },
-  'run.file_changed': { text: ({ read, run, place }) => `${read} is not what run ${run} read: it has changed${place ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
+  'run.file_changed': { text: ({ read, run, databaseOption }) => `${read} is not what run ${run} read: it has changed${databaseOption ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
   'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
-  'run.in_the_way': { text: (details) => fill(`{file} has changed since run {run} read it${elsewhere(details)}, which has {done,} of {total,} rows and is not finished.`, details), hint: (details) => fill(`${details.place ? 'To resume it with the file that it read: prospect runs resume {run}{place} --csv FILE' : 'Put the file back to resume it'}; to start a new run instead, add --fresh, or forget it: prospect runs forget {run}{place}`, details) },
+  'run.in_the_way': { text: (details) => fill(`{file} has changed since run {run} read it${elsewhere(details)}, which has {done,} of {total,} rows and is not finished.`, details), hint: (details) => fill(`${details.databaseOption ? 'To resume it with the file that it read: prospect runs resume {run}{databaseOption} --csv FILE' : 'Put the file back to resume it'}; to start a new run instead, add --fresh, or forget it: prospect runs forget {run}{databaseOption}`, details) },
   'run.known_changed': { text: 'A list of --skip-known is not what run {run} read: it has changed.', hint: 'Put it back, or give the whole command again: answers that were paid for are reused.' },
   'run.known_changed_since': { text: 'A list of --skip-known has changed, so that no row is left out as known.' },
   'run.lock_name': { text: '--lock takes a name of letters, digits, dots, - and _.', hint: 'For example: --lock nightly' },
@@ -366,7 +366,7 @@ const messages: Readonly<Record<string, Message>> = {
   'run.request_too_large': { text: ({ file, limit, is, isCut, max, rows }) => `${file} makes a list of ${isCut ? `more than ${formatAmount(limit, max)}` : formatAmount(limit, is)}; a request holds ${formatAmount(limit, max)}, which is ${count(rows)} rows of this file. Nothing was sent.`, hint: ({ last }) => (last === undefined ? 'Split the file.' : `Split the file after line ${last}.`) },
   'run.results_lost': { text: 'The target accepted a bulk request, but answers 404 when asked for its results. Its rows have an unknown outcome and may be charged: --retry-unknown sends them again.' },
   'run.rows_together': { text: 'Run {run} has sent rows up to {last} together, and waits for their answers.', hint: 'Leave --rows out, or raise it to {last}.' },
-  'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{place}' },
+  'run.sample_open': { text: 'A sample of this file, run {run}, still waits for answers to some rows.', hint: 'Finish it first: prospect runs resume {run}{databaseOption}' },
   'run.taken_over': { text: 'Another command has taken over this run: nothing was heard from this one for a while.', hint: 'See how far it is: prospect runs list, with --database or --shared as here. What was paid for is not lost.', exit: exitCodes.locked },
   'run.too_many_items': { text: '{path} has more than {max,} companies, the maximum for a list.', hint: 'Split the file.' },
   'run.withdrawn': { text: 'This command no longer has this run: another command has taken it over, or its rows were withdrawn.', hint: 'Check its progress: prospect runs list. Nothing that was paid for is lost.', exit: exitCodes.locked },

@@ -35,10 +35,10 @@ export const isUnsent = (attempted: AttemptResult): boolean => !('status' in att
 
 /**
  * Whether another server over the same database is asked at once. It can answer what this one, which is not there or fails,
- * does not; what was sent goes there only if a repetition has no second effect. A doubted answer is asked for again here.
+ * does not; what was sent goes there only if a repetition has no second effect. A suspect answer is asked for again here.
  */
 export function movesOn(attempted: AttemptResult, repeatable: boolean): boolean {
-  if ('status' in attempted) return repeatable && retry.isOutcomeUnknown(attempted) && !attempted.isDoubted
+  if ('status' in attempted) return repeatable && retry.isOutcomeUnknown(attempted) && !attempted.isSuspect
   return attempted.code !== 'aborted' && (repeatable || !attempted.sent)
 }
 
@@ -87,8 +87,8 @@ export class Outage {
     // What this side gave up says nothing, unless it had waited long enough.
     const isLate = (signal?.reason as Error | undefined)?.name === 'TimeoutError'
     if ('code' in attempted && attempted.code === 'aborted' && !isLate) return
-    // A doubted answer comes from a server that answers.
-    const isAnswer = 'status' in attempted && (attempted.isDoubted || !retry.isOutcomeUnknown(attempted))
+    // A suspect answer comes from a server that answers.
+    const isAnswer = 'status' in attempted && (attempted.isSuspect || !retry.isOutcomeUnknown(attempted))
     this.#failures = isAnswer ? 0 : this.#failures + 1
   }
 

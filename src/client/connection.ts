@@ -87,14 +87,14 @@ export class ConnectionAllowance {
 
 type Connector = buildConnector.connector
 
-/** How long before a surplus answer the others of its connection are doubted. */
-const doubtedMs = 1_000
+/** How long before a surplus answer the others of its connection are suspect. */
+const suspectMs = 1_000
 
-const maxDoubted = 4_096
+const maxSuspect = 4_096
 
 /** One connection, and whether each of its answers came to a request (decision 16). */
 export class Wire {
-  #answers: { readonly at: number; readonly onDoubted: () => void }[] = []
+  #answers: { readonly at: number; readonly onSuspect: () => void }[] = []
   #prunedAt = 0
   #hasSurplus = false
 
@@ -109,13 +109,13 @@ export class Wire {
     return this.#hasSurplus || isSurplus(this.socket.errored)
   }
 
-  /** Notes that an answer is passed on at a time, in milliseconds. `onDoubted` is called when it is doubted after that. */
-  pass(at: number, onDoubted: () => void): void {
-    if (this.#prunedAt <= at - doubtedMs) {
-      this.#answers = this.#answers.filter((passed) => passed.at > at - doubtedMs)
+  /** Notes that an answer is passed on at a time, in milliseconds. `onSuspect` is called when it is suspect after that. */
+  pass(at: number, onSuspect: () => void): void {
+    if (this.#prunedAt <= at - suspectMs) {
+      this.#answers = this.#answers.filter((passed) => passed.at > at - suspectMs)
       this.#prunedAt = at
     }
-    if (this.#answers.length < maxDoubted) this.#answers.push({ at, onDoubted })
+    if (this.#answers.length < maxSuspect) this.#answers.push({ at, onSuspect })
   }
 
   /** Ends the connection, also for a request that is out on it: its answers are not those of its requests. */
@@ -123,12 +123,12 @@ export class Wire {
     this.socket.destroy(Object.assign(new Error('An answer of another request'), { code: 'STRAY_ANSWER' }))
   }
 
-  /** The connection has ended; with surplus bytes, what it answered in the second before `at` is doubted. */
+  /** The connection has ended; with surplus bytes, what it answered in the second before `at` is suspect. */
   end(error: Error, at: number): void {
     this.#hasSurplus = isSurplus(error)
     const answers = this.#answers.splice(0)
     if (this.#hasSurplus)
-      for (const { at: passedAt, onDoubted } of answers) if (passedAt > at - doubtedMs) onDoubted()
+      for (const { at: passedAt, onSuspect } of answers) if (passedAt > at - suspectMs) onSuspect()
   }
 }
 

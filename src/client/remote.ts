@@ -36,7 +36,7 @@ import {
 } from './connection.js'
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
-import { doubted, readReply } from './reply.js'
+import { readReply, suspect } from './reply.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
 export interface RemoteOptions {
@@ -333,7 +333,7 @@ async function attempt(
   server: Server,
   row: Operation,
   { headers, recent, address, ...request }: Attempt,
-  { signal, onDoubted }: CallOptions,
+  { signal, onSuspect }: CallOptions,
 ): Promise<AttemptResult> {
   const { options, honoured } = server
   let wire: Wire | undefined
@@ -352,8 +352,8 @@ async function attempt(
       !server.recent.fits(recent, reply.body) &&
       server.recent.isOfAnother(recent, reply.body, wire)
     if (isOfAnother) wire?.abandon()
-    if (isOfAnother || wire?.hasSurplus) return doubted(row, isOfAnother)
-    if (onDoubted) wire?.pass(options.clock.now(), onDoubted)
+    if (isOfAnother || wire?.hasSurplus) return suspect(row, isOfAnother)
+    if (onSuspect) wire?.pass(options.clock.now(), onSuspect)
     if (reply.headers['idempotent-replayed'] === 'true') honoured.seen()
     return reply
   } catch (error) {

@@ -77,13 +77,13 @@ export function unusable(operation: Operation, reason: string, headers: Reply['h
 }
 
 /** Returns the 502 in place of an answer that is, or may be, the one to another request. */
-export function doubted(operation: Operation, isOfAnother: boolean): Reply {
+export function suspect(operation: Operation, isOfAnother: boolean): Reply {
   const reason = isOfAnother
     ? 'with the answer to another request'
     : 'more than it was asked, so this answer may be the one to another request'
   const reply = unusable(operation, reason, {})
-  if (isRead(operation)) return { ...reply, isDoubted: true }
-  return { ...reply, body: { ...(reply.body as Fields), code: 'outcome_unknown' }, isDoubted: true }
+  if (isRead(operation)) return { ...reply, isSuspect: true }
+  return { ...reply, body: { ...(reply.body as Fields), code: 'outcome_unknown' }, isSuspect: true }
 }
 
 type Read = ({ readonly value: unknown; readonly text: string } | { readonly problem: string }) & {

@@ -43,13 +43,13 @@ export interface StepCount {
   /** Rows that it leaves in the flow. */
   out: number
   credits: number
-  /** Credits that earlier parts of the run paid. */
+  /** Credits that earlier executions of the run paid. */
   credits_before: number
   invalid: number
   /** Rows about people and companies that are suppressed. */
   suppressed?: number
   failed: number
-  /** Data vendors that could not be asked about rows of this part of its run; absent where there are none. */
+  /** Data vendors that could not be asked about rows of this execution of its run; absent where there are none. */
   not_asked?: readonly SkippedRows[]
 }
 

@@ -49,7 +49,7 @@ export interface FlowRequest {
   readonly concurrency?: number | undefined
   /** Address of the database with the records of its runs; this machine's state when absent. */
   readonly database?: string | undefined
-  readonly place?: string | undefined
+  readonly databaseOption?: string | undefined
   /** The options that choose the target, for the record. */
   readonly targetOptions: Readonly<Record<string, unknown>>
 }
@@ -264,7 +264,7 @@ async function requestFor(
   step: RunStep,
   flow: string,
 ): Promise<BatchRequest> {
-  const { path, concurrency, retryUnknown, database, place, targetOptions } = asked
+  const { path, concurrency, retryUnknown, database, databaseOption, targetOptions } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
   const constants = what.operation.starts === 'import' ? await ports.importInput(what) : what.constants
   // A search is made again, for what is new.
@@ -290,7 +290,7 @@ async function requestFor(
     },
     targetOptions,
     database,
-    ...(place === undefined ? {} : { place }),
+    ...(databaseOption === undefined ? {} : { databaseOption }),
   }
 }
 

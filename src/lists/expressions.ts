@@ -381,17 +381,19 @@ function writtenNames(scope: Scope, before = ''): string[] {
 
 /** Registers the functions that a rewritten expression has in place of operators. */
 function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): void {
-  const doubted = (): false => {
+  const mismatched = (): false => {
     doubt.isDoubtful = true
     return false
   }
   const compare = (fits: (order: number) => boolean) => (one: unknown, other: unknown) => {
     const [left, right] = [toPlain(one), toPlain(other)]
     const isComparable = typeof left === typeof right && ['number', 'string'].includes(typeof left)
-    return isComparable ? fits(left === right ? 0 : (left as string) < (right as string) ? -1 : 1) : doubted()
+    return isComparable
+      ? fits(left === right ? 0 : (left as string) < (right as string) ? -1 : 1)
+      : mismatched()
   }
   const onText = (fits: (text: string, part: string) => boolean) => (one: unknown, other: unknown) =>
-    typeof one === 'string' && typeof other === 'string' ? fits(one, other) : doubted()
+    typeof one === 'string' && typeof other === 'string' ? fits(one, other) : mismatched()
   const functions: Readonly<Record<string, (one: unknown, other: unknown) => unknown>> = {
     fx_get: (value, key) => toPlain(memberOf(value, key)) ?? null,
     fx_eq: isEqual,
@@ -403,7 +405,7 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
           ? list.has(String(item))
           : isObject(list)
             ? Object.hasOwn(list, String(item))
-            : doubted(),
+            : mismatched(),
     fx_lt: compare((order) => order < 0),
     fx_le: compare((order) => order <= 0),
     fx_gt: compare((order) => order > 0),
@@ -415,10 +417,10 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
   for (const [name, work] of Object.entries(functions))
     env.registerFunction(`${name}(dyn, dyn): ${name === 'fx_get' ? 'dyn' : 'bool'}`, work)
   env.registerFunction('fx_bool(dyn): bool', (value: unknown) =>
-    typeof value === 'boolean' ? value : doubted(),
+    typeof value === 'boolean' ? value : mismatched(),
   )
   env.registerFunction('fx_list(dyn): list<dyn>', (value: unknown) => {
-    if (!Array.isArray(value)) doubted()
+    if (!Array.isArray(value)) mismatched()
     return Array.isArray(value) ? value : []
   })
 }

@@ -66,7 +66,7 @@ export const unknownAnswer: RowAnswer = {
   credits: 0,
 }
 
-/** Marks the answer to a row whose `limit` a budget lowered: with that many records it may lack others. */
+/** Marks the answer to a row whose `limit` a budget reduced: with that many records it may lack others. */
 export function cutAt(limit: number, answer: RowAnswer, { batch }: Operation): RowAnswer {
   const records = (answer.body as Readonly<Record<string, unknown>> | undefined)?.[batch?.found ?? '']
   return { ...answer, isCut: Array.isArray(records) && records.length >= limit }

@@ -38,9 +38,9 @@ export const dayScope = (profile: string, day: string): string => `day ${profile
 const addSql = `INSERT INTO budgets (scope, spent, held) VALUES (?, ?, ?)
   ON CONFLICT (scope) DO UPDATE SET spent = budgets.spent + excluded.spent, held = budgets.held + excluded.held`
 const changeSql = 'UPDATE budgets SET spent = spent + ?, held = held + ? WHERE scope = ?'
-// The clock may have gone back: what was spent on days to come is spent today. What runs have set aside counts today while they
+// The clock may have gone back: what was spent on days to come is spent today. What runs hold counts today while they
 // are under way, whenever that was, since it is spent when it is answered; of others, it counts for their last day. It is one
-// statement, since what is set aside may be spent between two.
+// statement, since what is held may be spent between two.
 const daySql = `SELECT
   (SELECT coalesce(sum(spent + held), 0) FROM budgets WHERE scope >= ? AND scope < ?) +
   (SELECT coalesce(sum(b.held), 0) FROM budgets b CROSS JOIN runs r ON r.number = CAST(substr(b.scope, 5) AS BIGINT)
@@ -89,9 +89,9 @@ export async function budgetOver(
         : { budget: 'day', credits: perDay ?? 0 }
   return {
     isLimited,
-    /** Below 0 when what is spent and set aside exceeds a lowered budget. */
+    /** Below 0 when what is spent and held exceeds a reduced budget. */
     left,
-    /** What is set aside for rows of this run. */
+    /** What is held for rows of this run. */
     held,
     shortage,
     unitsLeft: quota ? quota.most - (await usedBy(connection, [scopes.profiles])) : none,
@@ -106,7 +106,7 @@ interface BudgetChange {
   readonly used?: number
 }
 
-/** Counts what is set aside, released or spent by a run: before a call its maximum (decision 8). */
+/** Counts what is held, released or spent by a run: before a call its maximum (decision 8). */
 export async function countBudget(
   connection: Connection,
   { run, profiles }: Pick<Scopes, 'run' | 'profiles'>,
@@ -131,8 +131,8 @@ export const countDay = async (
 /** Ends an INSERT of spending that adds to what is recorded. */
 export const addSpending = `ON CONFLICT (day, profile, target, operation, run, member)
   DO UPDATE SET credits = spending.credits + excluded.credits, calls = spending.calls + excluded.calls,
-    doubted = spending.doubted + excluded.doubted`
-const addSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, doubted)
+    suspect = spending.suspect + excluded.suspect`
+const addSpendingSql = `INSERT INTO spending (day, profile, target, operation, run, member, credits, calls, suspect)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ${addSpending}`
 
 /** Who spent credits, and on what. Single calls have the run number 0. */
@@ -148,17 +148,17 @@ export interface Spender {
 export interface SpentCalls {
   readonly credits: number
   readonly calls: number
-  readonly doubted?: number
+  readonly suspect?: number
 }
 
-/** Records the credits spent by calls, also in the budget of the day, or that their answers are doubted. */
+/** Records the credits spent by calls, also in the budget of the day, or that their answers are suspect. */
 export async function countSpent(
   connection: Connection,
   { number, profile, target, operation, member = '' }: Spender,
-  { credits, calls, doubted = 0 }: SpentCalls,
+  { credits, calls, suspect = 0 }: SpentCalls,
   now: number,
 ): Promise<void> {
-  const values = [dayOf(now), profile, target, operation, number, member, credits, calls, doubted]
+  const values = [dayOf(now), profile, target, operation, number, member, credits, calls, suspect]
   await connection.run(addSpendingSql, ...values)
   if (credits !== 0) await countDay(connection, profile, dayOf(now), credits)
 }

@@ -42,7 +42,7 @@ export interface LookupRow {
   readonly repeats?: boolean
 }
 
-/** A lookup that this process has to send; it is recorded, and its maximum cost is set aside. */
+/** A lookup that this process has to send; it is recorded, and its maximum cost is held. */
 export interface Ask {
   readonly ordinal: number
   /** The same every time that it is sent. */
@@ -53,11 +53,11 @@ export interface Ask {
   readonly input: Input | undefined
   readonly held: number
   readonly units: number
-  /** Whether nobody can have sent it before: this part of the run has recorded it, under a key of its own. */
+  /** Whether nobody can have sent it before: this execution of the run has recorded it, under a key of its own. */
   readonly isNew: boolean
   /** The lower `limit` that it is sent with. */
   readonly limit?: number | undefined
-  /** How an earlier part sent it, of rows that may be sent together; absent where it did not, or was refused. */
+  /** How an earlier execution sent it, of rows that may be sent together; absent where it did not, or was refused. */
   readonly sentAs?: 'together' | 'alone' | undefined
   /** What the target has accepted. */
   readonly work?: Work | undefined
@@ -166,13 +166,13 @@ interface ClaimedRows {
   readonly now: number
   readonly equal: ReadonlyMap<number, readonly EqualLookup[]>
   readonly budget: Awaited<ReturnType<typeof budgetOver>>
-  /** What the budgets leave for rows that earlier parts have sent, beside what this process has under way. */
+  /** What the budgets leave for rows that earlier executions have sent, beside what this process has under way. */
   room: number
   /** By key, what sending rows again needs that were sent together. */
   readonly needs: Map<string | null, number>
   /** By name of their lock, whether other processes are alive. */
   readonly alive: Map<string, boolean>
-  /** Rows of this run that an earlier part left, and that an equal one has taken. */
+  /** Rows of this run that an earlier execution left, and that an equal one has taken. */
   readonly taken: Set<number>
   readonly isUnderWay: (ordinal: number) => boolean
   /** By identity, the rows of the portion that are sent, and the answers of others. */
@@ -321,14 +321,14 @@ class StoredLookups {
   readonly #own: OwnedRun
   readonly #scopes: Scopes
   #done = 0
-  /** Credits set aside for what this process has under way. */
+  /** Credits held for what this process has under way. */
   #underWay = 0
 
   constructor(
     private readonly driver: Driver,
     private readonly run: LookupsOfRun,
     private readonly options: LookupOptions,
-    /** Ordinal behind the last row that an earlier part recorded. */
+    /** Ordinal behind the last row that an earlier execution recorded. */
     readonly answeredUpTo: number,
   ) {
     this.#own = { number: run.number, fence: options.fence ?? '' }
@@ -387,7 +387,7 @@ class StoredLookups {
     })
   }
 
-  /** Returns what earlier parts of the run recorded of a range of rows. */
+  /** Returns what earlier executions of the run recorded of a range of rows. */
   async #ownOf(
     connection: Connection,
     rows: readonly LookupRow[],
@@ -495,7 +495,7 @@ class StoredLookups {
     const unknown = retryUnknown ? undefined : own.find(({ state }) => state === 'unknown')
     const first = answered ?? unknown
     if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
-    // What an earlier part left may have been paid for; where its key does not show that, neither row is sent again.
+    // What an earlier execution left may have been paid for; where its key does not show that, neither row is sent again.
     const left = own.find((one) => isOpen(one) && !isUnderWay(one.row))
     if (left && !mayRepeat && !retryUnknown)
       return { lookup: { ...left, state: 'unknown' as const }, source: 'duplicate' as const, sampled: false }
@@ -522,8 +522,8 @@ class StoredLookups {
     const equal = await this.#equalOf(connection, rows)
     const budget = await budgetOver(connection, this.#scopes, options.budgets, now)
     const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) === 1
-    const hasInherited = own.size > 0 && budget.isLimited
-    const unknownHeld = hasInherited ? await readNumber(connection, unknownSql, run.number) : 0
+    const hasUnsettled = own.size > 0 && budget.isLimited
+    const unknownHeld = hasUnsettled ? await readNumber(connection, unknownSql, run.number) : 0
     const room = budget.left + budget.held - unknownHeld - this.#underWay
     const portion: ClaimedRows = {
       connection,
@@ -568,7 +568,7 @@ class StoredLookups {
     return claims
   }
 
-  /** Claims a row that an earlier part may have sent: only its key shows whether it was paid for. */
+  /** Claims a row that an earlier execution may have sent: only its key shows whether it was paid for. */
   #claimAgain(portion: ClaimedRows, row: LookupRow, kept: StoredLookup): Claim {
     const { mayRepeat, retryUnknown } = this.options
     const { connection, now, budget, needs, firsts, work } = portion
@@ -622,7 +622,7 @@ class StoredLookups {
     if (first !== undefined) return { is: 'follow', ordinal: first }
     const open = alike.filter((one) => isLeft(one) && (this.#isMine(one) || options.isAlive !== undefined))
     for (const one of open) if (await this.#isBusy(portion, one)) return { is: 'busy' }
-    // A killed part or run sent the same lookup: its key brings the reply that was paid for, and it is this row's now.
+    // A killed execution or run sent the same lookup: its key brings the reply that was paid for, and it is this row's now.
     const isHonoured = (one: EqualLookup) => options.mayRepeat || (this.#isMine(one) && options.retryUnknown)
     const usable = options.takesKeys
       ? open.find((one) => isHonoured(one) && this.#isUsable(one, row))
@@ -657,7 +657,7 @@ class StoredLookups {
     return this.#isMine(one) && taken.has(one.row)
   }
 
-  /** Returns what is set aside for a row; `undefined` where a budget leaves too little. */
+  /** Returns what is held for a row; `undefined` where a budget leaves too little. */
   #grant(portion: ClaimedRows, { most, units = 0, perRecord }: LookupRow, freed: number) {
     const { budget, held } = portion
     if (units > budget.unitsLeft) portion.shortage = budget.shortageOfUnits
@@ -683,7 +683,7 @@ class StoredLookups {
   /** Whether the key of a lookup that was left brings its reply, which has as many records as are asked for. */
   #isUsable({ key, input, work, asked_at: at }: EqualLookup, row: LookupRow): boolean {
     if (work !== null || isTogether(key) || input === null || at < (this.options.notBefore ?? 0)) return false
-    return loweredIn(parseExact(input) as Input, row) === undefined
+    return reducedLimitOf(parseExact(input) as Input, row) === undefined
   }
 
   #askOf(
@@ -705,7 +705,7 @@ class StoredLookups {
       held,
       units,
       isNew,
-      limit: input && loweredIn(input, row),
+      limit: input && reducedLimitOf(input, row),
       sentAs: key === null ? undefined : isTogether(key) ? 'together' : 'alone',
       work: was?.work ? (parseJson(was.work) as Work) : undefined,
     }
@@ -785,7 +785,7 @@ class StoredLookups {
     if (!this.options.mayRepeat) await this.driver.flush()
   }
 
-  /** Records answers. Of an unknown outcome the maximum stays set aside. */
+  /** Records answers. Of an unknown outcome the maximum stays held. */
   async settle(rows: readonly Settled[]): Promise<void> {
     if (this.options.missing) return
     const { number } = this.run
@@ -901,7 +901,7 @@ class StoredLookups {
     )
   }
 
-  /** Forgets lookups that this part has not sent, unless another one may have: then they stay for whoever asks next. */
+  /** Forgets lookups that this execution has not sent, unless another one may have: then they stay for whoever asks next. */
   withdraw(asks: readonly Ask[]): Promise<void> {
     return this.forget(asks.filter(({ isNew }) => isNew))
   }
@@ -935,7 +935,7 @@ class StoredLookups {
     return this.driver.flush()
   }
 
-  async end(complete: boolean, invalid: number, doubted = 0): Promise<void> {
+  async end(complete: boolean, invalid: number, suspect = 0): Promise<void> {
     const { missing, others, now } = this.options
     if (missing) return
     await this.driver.transaction(async (connection) => {
@@ -950,7 +950,7 @@ class StoredLookups {
       const set = 'status = ?, done = CASE WHEN done > ? THEN done ELSE ? END, ended_at = ?, request = ?'
       await changeRun(connection, this.#own, set, status, this.#done, this.#done, now(), record)
       const spender = { ...this.run, member: this.options.member }
-      if (doubted > 0) await countSpent(connection, spender, { credits: 0, calls: 0, doubted }, now())
+      if (suspect > 0) await countSpent(connection, spender, { credits: 0, calls: 0, suspect }, now())
     }, `run ${this.run.number}`)
   }
 }
@@ -971,10 +971,10 @@ const originOf = ({
 }: Pick<StoredLookup, 'run' | 'row' | 'from_run' | 'from_row'>): Origin => [from_run ?? run, from_row ?? row]
 
 /** Returns the lower `limit` that a row was sent with because a budget left too little. */
-const loweredIn = (sent: Input, { input, perRecord }: LookupRow): number | undefined =>
+const reducedLimitOf = (sent: Input, { input, perRecord }: LookupRow): number | undefined =>
   perRecord !== undefined && sent.limit !== input.limit ? Number(sent.limit) : undefined
 
-/** Returns what sending a lookup again adds to what is set aside and certainly not spent. */
+/** Returns what sending a lookup again adds to what is held and certainly not spent. */
 const needOf = ({ state, held }: StoredLookup): number => (state === 'asked' ? held : 0)
 
 function needsOf(own: Iterable<StoredLookup>): Map<string | null, number> {

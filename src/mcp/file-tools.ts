@@ -336,7 +336,7 @@ interface NewRun {
   readonly args: readonly string[]
   readonly stdin?: string
   readonly held: number
-  /** Credits that an earlier part of it has spent; absent where it may spend nothing at all. */
+  /** Credits that an earlier execution of it has spent; absent where it may spend nothing at all. */
   readonly before?: number
 }
 

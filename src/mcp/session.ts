@@ -79,7 +79,7 @@ export class Session {
     this.#most = left
   }
 
-  /** Sets credits aside: as many as are asked for, or all that are left. Throws a Refusal where that is not left. */
+  /** Holds credits: as many as are asked for, or all that are left. Throws a Refusal where that is not left. */
   hold(wanted: number | undefined): number {
     const credits = wanted ?? this.left
     if (credits > this.left || (wanted === undefined && credits <= 0))
@@ -134,7 +134,7 @@ export class Session {
     return started
   }
 
-  /** Starts a command that may spend what was set aside; the rest is returned at its end, unless it is not known what was spent. */
+  /** Starts a command that may spend what was held; the rest is returned at its end, unless it is not known what was spent. */
   startPaid(
     held: number,
     work: Work,

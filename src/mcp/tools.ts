@@ -117,7 +117,7 @@ function startCall(session: Session, row: Operation, shape: Shape, given: Fields
 }
 
 /**
- * Sets the maximum price of a request aside. The request is what was validated: in another spelling it could cost more. One
+ * Holds the maximum price of a request. The request is what was validated: in another spelling it could cost more. One
  * whose price depends on what matches gets a lower `limit` where the budget pays for no more.
  */
 function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) {

@@ -354,7 +354,7 @@ class VendorDesk implements Vendors {
     if (apiKey === undefined) return 'no_key'
     if (stored.pausedUntil > this.ports.clock.now()) return stored.pausedBy ?? 'paused'
     if ((await this.#workOf(question).breaker).isOpen()) return 'failing'
-    // What is set aside for answers that are under way may come back.
+    // What is held for answers that are under way may come back.
     const isShort = this.#workOf(question).open.size === 0 && (await this.#leftFor(question)) < 1
     return isShort ? 'budget' : undefined
   }
@@ -571,7 +571,7 @@ class VendorDesk implements Vendors {
 
   /**
    * Keeps how calls ended, with those of other kinds that a request served; those that the vendor did not take are forgotten.
-   * What was set aside is corrected, except for unknown ones.
+   * What was held is corrected, except for unknown ones.
    */
   async #end(
     questions: readonly Question[],

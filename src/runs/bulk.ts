@@ -174,7 +174,7 @@ class BulkCalls {
   }
 
   async #ask(states: readonly RowState[], bulk: Bulk): Promise<SubmitResult> {
-    const { batch, bulkRequests, stopReason, rateGate, doubted } = this.ports
+    const { batch, bulkRequests, stopReason, rateGate, suspect } = this.ports
     const ordinals = states.map(({ ordinal }) => ordinal)
     const [first] = states
     const isAlone = states.length === 1 && first !== undefined
@@ -186,10 +186,10 @@ class BulkCalls {
       if (rateGate.opens) await rateGate.opens
       if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
       const claim = again && bulk.row ? { ...bulk.row, fresh: false } : bulk.row
-      const onDoubted = doubted.onDoubted(ordinals)
-      const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onDoubted }
+      const onSuspect = suspect.onSuspect(ordinals)
+      const options = { ...batch.callOptions, idempotencyKey: bulk.key, row: claim, onSuspect }
       const reply = await batch.caller.call(row.id, input, options).catch(lostCall)
-      if (!(reply instanceof ConnectionLost) && reply.isDoubted) doubted.add(ordinals, 'discarded')
+      if (!(reply instanceof ConnectionLost) && reply.isSuspect) suspect.add(ordinals, 'discarded')
       if (reply instanceof ConnectionLost)
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
       if (isOk(reply) && !isAlone) return this.#accept(states, reply)
@@ -238,13 +238,13 @@ class BulkCalls {
     state.settle({ answer, source: 'live', credits: answer.credits })
   }
 
-  /** Waits for the results. Where the run ends first, its next part reads them. */
+  /** Waits for the results. Where the run ends first, its next execution reads them. */
   async #finish(states: readonly RowState[], accepted: Accepted): Promise<void> {
-    const { bulkRequests, stopReason, inFlight, batch, doubted } = this.ports
+    const { bulkRequests, stopReason, inFlight, batch, suspect } = this.ports
     try {
       const callOptions = {
         ...batch.callOptions,
-        onDoubted: doubted.onDoubted(states.map(({ ordinal }) => ordinal)),
+        onSuspect: suspect.onSuspect(states.map(({ ordinal }) => ordinal)),
       }
       const reply = await resultsOf(accepted, { ...batch, callOptions }, bulkRequests, stopReason, () =>
         this.#reportLoss(),
@@ -381,7 +381,7 @@ export class RequestLauncher {
     this.#most = ports.bulkRequests.most
   }
 
-  /** Sends rows: those of requests of earlier parts as they were sent, the others as many together as may be. */
+  /** Sends rows: those of requests of earlier executions as they were sent, the others as many together as may be. */
   async send(states: readonly RowState[]): Promise<void> {
     const { stopReason, inFlight } = this.ports
     const sent = Map.groupBy(states, ({ ask }) => (ask?.sentAs || ask?.work ? ask.key : ''))
@@ -405,7 +405,7 @@ export class RequestLauncher {
       if (stopReason.signal.aborted) return
       const gone = await this.#sendSome(this.#next(left))
       if (gone.length > 0) left = left.filter((state) => !gone.includes(state))
-      // Calls under way may cost less than was set aside for them.
+      // Calls under way may cost less than was held for them.
       else if (!inFlight.isIdle) {
         await inFlight.progress()
         await this.kept()

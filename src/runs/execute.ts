@@ -19,7 +19,7 @@ import type { Ask, Claim, Lookups, Settled } from '../lookups/store.js'
 import { RequestLauncher } from './bulk.js'
 import { InFlightCounter, RateGate, StopReason } from './flow-control.js'
 import type { OutputRow } from './output/columns.js'
-import { DoubtedRows, type RunReport, Tally } from './output/report.js'
+import { type RunReport, SuspectRows, Tally } from './output/report.js'
 import { prepare, RowBatch, type RowState } from './plan/lookup.js'
 import type { Batch, CallPorts } from './ports.js'
 
@@ -44,7 +44,7 @@ export const execute = (batch: Batch): Promise<RunReport> => new Runner(batch).r
 class Runner {
   readonly #stopReason: StopReason
   readonly #tally: Tally
-  readonly #doubted = new DoubtedRows()
+  readonly #suspect = new SuspectRows()
   readonly #writer: AnswerWriter
   readonly #calls: Calls
   readonly #launcher: Launcher
@@ -82,7 +82,7 @@ class Runner {
       inFlight: new InFlightCounter(stopReason.signal),
       answered: (state: RowState, answer: RowAnswer) => this.#answered(state, answer),
       sending: (state: RowState, isSent: boolean) => this.#launcher.sending(state, isSent),
-      doubted: this.#doubted,
+      suspect: this.#suspect,
     }
     this.#calls = new Calls(ports, concurrency)
     this.#launcher = new Launcher(ports, this.#writer, this.#calls)
@@ -128,7 +128,7 @@ class Runner {
     onProgress?.({ ...this.#tally.progress, waitsUntil: this.#rateGate.opensAt })
   }
 
-  /** Whether no further row can get an answer. After an early end, those of earlier parts are still written. */
+  /** Whether no further row can get an answer. After an early end, those of earlier executions are still written. */
   get #isOver(): boolean {
     const { isFault, signal } = this.#stopReason
     return isFault || (signal.aborted && this.#launched >= this.batch.lookups.answeredUpTo)
@@ -212,10 +212,10 @@ class Runner {
     try {
       const isAll = complete && certain && this.batch.hasMore !== true
       const { invalid } = this.#tally.written
-      const doubted = this.#doubted.counts?.passed_on.answers
+      const suspect = this.#suspect.counts?.passed_on.answers
       this.#launcher.close()
       await this.#launcher.withdraw()
-      await this.batch.lookups.end(isAll, invalid, doubted)
+      await this.batch.lookups.end(isAll, invalid, suspect)
       await this.batch.lookups.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.
@@ -225,7 +225,7 @@ class Runner {
 
   #report(complete: boolean, seconds: number): RunReport {
     const { writer, total } = this.batch
-    const doubted = this.#doubted.counts
+    const suspect = this.#suspect.counts
     const { written, reasons, leftOut, notAsked } = this.#tally
     const { cause } = this.#stopReason
     const rows_left = total === undefined ? null : total - written.rows
@@ -234,7 +234,7 @@ class Runner {
       invalid_reasons: reasons.counts,
       not_understood: leftOut.counts,
       not_asked: [...notAsked.values()],
-      ...(doubted === undefined ? {} : { doubted }),
+      ...(suspect === undefined ? {} : { suspect }),
       seconds,
       ...(complete || !cause ? {} : { stopped: { ...cause, rows_left } }),
       output: complete ? (writer.output ?? null) : null,
@@ -385,15 +385,15 @@ class Calls {
     state: RowState,
     { key, row, limit, input, isNew }: Ask,
   ): Promise<RowAnswer | 'unsent' | undefined> {
-    const { batch, doubted } = this.ports
+    const { batch, suspect } = this.ports
     const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
     // Whether the target may have received it before: then only an answer to its key shows whether it was paid for.
     let isOpen = !isNew
     for (let again = false; ; again = true) {
       if (!this.#enters() && !(await this.#enter())) return isOpen ? undefined : 'unsent'
       const own = row && again ? { ...row, fresh: false } : row
-      const onDoubted = doubted.onDoubted([state.ordinal])
-      const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onDoubted }
+      const onSuspect = suspect.onSuspect([state.ordinal])
+      const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onSuspect }
       let reply: Reply | ConnectionLost
       try {
         reply = await caller.call(this.#operation.id, input ?? state.input, options)
@@ -404,11 +404,11 @@ class Calls {
       }
       if (reply instanceof ConnectionLost) {
         if (!signal?.aborted) return this.#doubt(isOpen, lostAnswer(reply, this.#operation))
-        // What was started goes on, and the next part of the run asks for it under the same key.
+        // What was started goes on, and the next execution of the run asks for it under the same key.
         this.isCertain = false
         return undefined
       }
-      if (reply.isDoubted) doubted.add([state.ordinal], 'discarded')
+      if (reply.isSuspect) suspect.add([state.ordinal], 'discarded')
       this.#noteReply(reply, state.ordinal)
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') {
@@ -440,8 +440,8 @@ class Launcher {
   readonly #requests: RequestLauncher | undefined
   /** By ordinal, the rows of open row batches that equal rows wait for. */
   readonly #open = new Map<number, RowState>()
-  /** By hash, what the answers of this run identify besides their own rows. Later parts note it again. */
-  readonly #stated = new NumberMap()
+  /** By hash, what the answers of this run identify besides their own rows. Later executions note it again. */
+  readonly #answered = new NumberMap()
   /** Rows that are recorded and not sent yet. */
   readonly #unsent = new Set<RowState>()
   #isClaiming = false
@@ -462,11 +462,11 @@ class Launcher {
     const { stopReason } = this.ports
     try {
       const valid = await this.#valid(rowBatch)
-      // After an early end, the answers of earlier parts are still written.
+      // After an early end, the answers of earlier executions are still written.
       if (stopReason.signal.aborted) await this.#takeOwn(valid)
       let isLast = false
       for (let left: readonly RowState[] = valid; !stopReason.signal.aborted; ) {
-        left = await this.#takeStated(left)
+        left = await this.#takeAnswered(left)
         if (left.length === 0) break
         this.#isClaiming = true
         const claims = await this.ports.batch.lookups.claim(left, (ordinal) => this.#open.has(ordinal))
@@ -500,7 +500,7 @@ class Launcher {
     for (const [at, state] of states.entries()) if (outcomes[at]?.kept) state.settle(outcomes[at])
   }
 
-  /** Waits until calls have ended, which may cost less than was set aside for them. Returns whether none is under way. */
+  /** Waits until calls have ended, which may cost less than was held for them. Returns whether none is under way. */
   async #wait(isShort: boolean): Promise<boolean> {
     const { inFlight, batch, stopReason } = this.ports
     const isLast = inFlight.isIdle && batch.othersUnderWay?.() !== true
@@ -534,7 +534,7 @@ class Launcher {
       if (this.ports.stopReason.signal.aborted) return
       this.sending(state, true)
       // The answer that made room may be about this row.
-      const isOpen = this.#statedBy(state) === undefined || (await this.#takeStated([state])).length > 0
+      const isOpen = this.#answeredBy(state) === undefined || (await this.#takeAnswered([state])).length > 0
       if (isOpen) this.calls.start(state, state.ask as Ask)
     }
   }
@@ -560,34 +560,35 @@ class Launcher {
 
   /** Notes which other rows of the file the answer to a row is about. */
   note({ ordinal, input, identity }: RowState, { status, body }: RowAnswer): void {
-    const { stated, repeats } = this.ports.batch
-    if (!stated || status !== 'found') return
-    for (const other of stated(input, body, repeats?.kinds)) {
+    const { alsoAnswers, repeats } = this.ports.batch
+    if (!alsoAnswers || status !== 'found') return
+    for (const other of alsoAnswers(input, body, repeats?.kinds)) {
       const hash = hashOf(other)
-      if (other !== identity && (repeats?.hasOnce(hash) ?? true)) this.#stated.add(hashNumber(hash), ordinal)
+      if (other !== identity && (repeats?.hasOnce(hash) ?? true))
+        this.#answered.add(hashNumber(hash), ordinal)
     }
   }
 
   /** Returns the row whose answer may be about another row, which was certainly not sent: a claim shows that of early rows. */
-  #statedBy({ hash, ask, ordinal }: RowState): number | undefined {
-    const { stated, lookups } = this.ports.batch
+  #answeredBy({ hash, ask, ordinal }: RowState): number | undefined {
+    const { alsoAnswers, lookups } = this.ports.batch
     const wasSent = ask ? !ask.isNew : ordinal < lookups.answeredUpTo
-    if (!stated || hash === undefined || wasSent) return undefined
-    return this.#stated.get(hash)
+    if (!alsoAnswers || hash === undefined || wasSent) return undefined
+    return this.#answered.get(hash)
   }
 
   /** Returns the rows that no answer of this run is about. The others take that answer, and it is recorded for them too. */
-  async #takeStated(states: readonly RowState[]): Promise<readonly RowState[]> {
-    const { stated, lookups } = this.ports.batch
-    const about = states.map((state) => this.#statedBy(state))
+  async #takeAnswered(states: readonly RowState[]): Promise<readonly RowState[]> {
+    const { alsoAnswers, lookups } = this.ports.batch
+    const about = states.map((state) => this.#answeredBy(state))
     const ordinals = about.filter((ordinal) => ordinal !== undefined)
-    if (!stated || ordinals.length === 0) return states
+    if (!alsoAnswers || ordinals.length === 0) return states
     await this.writer.kept()
     const answers = await lookups.answersOf(ordinals)
     return states.filter((state, at) => {
       const { answer, from } = answers.get(about[at] ?? -1) ?? {}
       const { identity = '', input } = state
-      if (answer?.status !== 'found' || !stated(input, answer.body).includes(identity)) return true
+      if (answer?.status !== 'found' || !alsoAnswers(input, answer.body).includes(identity)) return true
       state.origin = from
       state.settle({ answer, source: 'duplicate', credits: 0 })
       const { ask } = state
@@ -597,7 +598,7 @@ class Launcher {
   }
 
   close(): void {
-    this.#stated.close()
+    this.#answered.close()
   }
 
   /** Returns the rows that are looked up. Settles those that are invalid, need nothing or are about somebody suppressed. */
@@ -612,7 +613,7 @@ class Launcher {
     if (gone.length === 0) return valid
     const known = await lookups.peek(gone)
     for (const [at, state] of gone.entries()) {
-      // What an earlier part paid for it stays paid.
+      // What an earlier execution paid for it stays paid.
       const own = known[at]?.kept ? known[at] : { source: null, credits: 0 }
       state.settle({ ...own, answer: { status: 'suppressed', error: null, body: undefined, credits: 0 } })
     }

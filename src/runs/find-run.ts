@@ -164,7 +164,7 @@ export async function findRun(
   identity: RunIdentity,
   runs: Runs,
 ): Promise<Run | undefined> {
-  const { choices, run, place = '' } = request
+  const { choices, run, databaseOption = '' } = request
   if (run) return sameRun(request, run, identity, runs)
   if (choices.fresh) return undefined
   const known = await runs.known(identity)
@@ -175,12 +175,12 @@ export async function findRun(
   const other = await runs.inTheWay(identity)
   if (!other) return undefined
   const { id, done, total } = other
-  throw new Refusal('run.in_the_way', { file: identity.file, run: id, place, done, total })
+  throw new Refusal('run.in_the_way', { file: identity.file, run: id, databaseOption, done, total })
 }
 
 /** Returns the sample runs of a file, whose answers its run takes. Throws a Refusal where rows of one could be paid twice. */
 export async function samplesOf(
-  { choices, place = '' }: BatchRequest,
+  { choices, databaseOption = '' }: BatchRequest,
   identity: RunIdentity,
   runs: Runs,
 ): Promise<ReadonlySet<number>> {
@@ -189,11 +189,11 @@ export async function samplesOf(
     ({ identityKey }) => identityKey !== identity.identityKey,
   )
   const open = samples.find(({ reserved, status }) => reserved > 0 || status === 'running')
-  if (open) throw new Refusal('run.sample_open', { run: open.id, place })
+  if (open) throw new Refusal('run.sample_open', { run: open.id, databaseOption })
   return new Set(samples.map(({ number }) => number))
 }
 
-/** Throws a Refusal where `--rows` ends within a request that an earlier part of the run sent for several rows. */
+/** Throws a Refusal where `--rows` ends within a request that an earlier execution of the run sent for several rows. */
 export async function checkRows({ choices: { rows } }: BatchRequest, run: Run, runs: Runs): Promise<void> {
   if (rows === undefined) return
   const last = await runs.lastSentTogether(run, rows)
@@ -202,7 +202,7 @@ export async function checkRows({ choices: { rows } }: BatchRequest, run: Run, r
 }
 
 async function sameRun(
-  { choices, place }: BatchRequest,
+  { choices, databaseOption }: BatchRequest,
   run: Run,
   identity: RunIdentity,
   runs: Runs,
@@ -216,7 +216,7 @@ async function sameRun(
     throw new Refusal('run.other_content', { file, read: run.file, run: run.id })
   if (choices.skipKnown && identity.fileHash === run.fileHash)
     throw new Refusal('run.known_changed', { run: run.id })
-  throw new Refusal('run.file_changed', { read: run.file, run: run.id, place })
+  throw new Refusal('run.file_changed', { read: run.file, run: run.id, databaseOption })
 }
 
 /**

@@ -31,7 +31,7 @@ interface ResolvedBatch {
 
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
 
-/** Returns what a run takes of its earlier parts, and of other runs. */
+/** Returns what a run takes of its earlier executions, and of other runs. */
 const resumeOptions = ({ request, known, samples, notBefore }: ResolvedBatch) => ({
   // A finished run is opened again for these rows only.
   retryUnknown: request.choices.retryUnknown || known?.onlyUnknown === true,
@@ -256,6 +256,6 @@ export async function readBudget(
   const { left, held } = await records.database.read((connection) =>
     budgetOver(connection, scopesOf(run.number, run.profile), { perRun, perDay }, records.now()),
   )
-  // Credits set aside for rows under way can still be spent by them.
+  // Credits held for rows under way can still be spent by them.
   return Math.max(0, left + held)
 }

@@ -37,7 +37,7 @@ export type OpenOutput = Awaited<ReturnType<typeof openOutput>>
 
 /**
  * Opens the output before anything is paid for. What a recorded run left there need not be kept. Invalid rows go to a file
- * of rejects unless `putsAside` is false.
+ * of rejects unless `writesRejects` is false.
  */
 export async function openOutput(
   ports: RunPorts,
@@ -49,7 +49,7 @@ export async function openOutput(
   }: { readonly table: Table; readonly mapping: Mapping; readonly selection?: Selection | undefined },
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
-  putsAside = true,
+  writesRejects = true,
 ) {
   const { choices, output } = request
   const path = output === undefined ? null : resolve(ports.streams.cwd, output)
@@ -57,15 +57,16 @@ export async function openOutput(
   const format = await rowFormat(request, table.header, mapping, selection, screen)
   const { cwd } = ports.streams
   const { stdout } = screen ?? ports.streams
-  const aside = putsAside ? (choices.rejects ?? besideOf(path)) : undefined
+  const rejectsPath = writesRejects ? (choices.rejects ?? besideOf(path)) : undefined
   ports.claimFile(table.path, 'csv', 'read')
   if (path !== null) ports.claimFile(path, 'out')
-  if (aside !== undefined) ports.claimFile(aside, rejectsName(choices))
+  if (rejectsPath !== undefined) ports.claimFile(rejectsPath, rejectsName(choices))
   const files: string[] = []
-  for (const one of [path, aside]) if (one && (await holdFile(ports, one))) files.push(resolve(cwd, one))
+  for (const one of [path, rejectsPath])
+    if (one && (await holdFile(ports, one))) files.push(resolve(cwd, one))
   if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
   // Of what cannot be opened nothing is left behind.
-  const open = () => openRejects(ports, aside, table, choices, signal)
+  const open = () => openRejects(ports, rejectsPath, table, choices, signal)
   const named = choices.rejects === undefined ? undefined : await open()
   const sink =
     path === null
@@ -169,9 +170,9 @@ export async function openRejectsOf(
   choices: RejectsChoices,
 ): Promise<Rejects | undefined> {
   const isDevice = output !== null && (await nodeFiles.kind(output).catch(() => undefined)) === 'device'
-  const aside = choices.rejects ?? besideOf(isDevice ? null : output)
+  const rejects = choices.rejects ?? besideOf(isDevice ? null : output)
   ports.claimFile(table.path, 'csv', 'read')
-  return openRejects(ports, aside, table, choices)
+  return openRejects(ports, rejects, table, choices)
 }
 
 type FilePorts = Pick<RunPorts, 'openFile' | 'claimFile'>

@@ -13,7 +13,7 @@ import type { Table } from './input/table.js'
 import type { Run } from './journal/runs.js'
 import type { OutputRow } from './output/columns.js'
 import type { Format, Layout } from './output/formats.js'
-import type { DoubtedRows, Progress, RunProgress } from './output/report.js'
+import type { Progress, RunProgress, SuspectRows } from './output/report.js'
 import type { Sink, Writer } from './output/writer.js'
 import type { Lookup, RowState, RowSuppressor } from './plan/lookup.js'
 import type { BatchQuote, RateWindow, RunFunds } from './plan/quote.js'
@@ -204,5 +204,5 @@ export interface CallPorts {
   readonly answered: (state: RowState, answer: RowAnswer) => void
   /** Notes whether a row that is recorded was sent. */
   readonly sending: (state: RowState, isSent: boolean) => void
-  readonly doubted: DoubtedRows
+  readonly suspect: SuspectRows
 }

@@ -98,7 +98,7 @@ export interface BatchRequest {
   /** Address of the database with its run; this machine's state when absent. */
   readonly database?: string | undefined
   /** The option that names that database in commands about the run; empty where they need none. */
-  readonly place?: string
+  readonly databaseOption?: string
   /** The records with the run, where they are open already. */
   readonly records?: RunRecords
 }
@@ -109,10 +109,10 @@ export interface RecordedRequest {
   readonly choices: BatchChoices
   /** The member who pays for the run, as `BatchTarget` names members; absent where that is not known. */
   readonly member?: string | undefined
-  /** Where its answers come from, as of the start of its last part; absent where that is not known. */
+  /** Where its answers come from, as of the start of its last execution; absent where that is not known. */
   readonly source?: AnswerSource | undefined
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
-  /** Rows of the output that are invalid, as of the end of its last part. */
+  /** Rows of the output that are invalid, as of the end of its last execution. */
   readonly invalid?: number
 }

@@ -15,7 +15,7 @@ interface Summary {
   readonly exit_code: number
   readonly found: number
   readonly failed: number
-  readonly doubted: Record<'discarded' | 'passed_on', { answers: number; rows: number[] }>
+  readonly suspect: Record<'discarded' | 'passed_on', { answers: number; rows: number[] }>
 }
 
 describe(`a server that sends surplus answers (seed ${seed})`, () => {
@@ -35,18 +35,18 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     const others = answered.filter((line) => !line.includes(`Company of ${line.split(',', 1)[0]}`))
     expect([others, lines.length]).toEqual([[], calls])
     const summary = JSON.parse(here.read('s.json')) as Summary
-    const { discarded, passed_on } = summary.doubted
+    const { discarded, passed_on } = summary.suspect
     expect([code, summary.failed, answered.length]).toEqual([11, discarded.answers, calls - summary.failed])
     expect(lines.filter((line) => line.includes('outcome_unknown'))).toHaveLength(summary.failed)
     expect(discarded.rows).toHaveLength(Math.min(50, discarded.answers))
     for (const row of discarded.rows) expect(lines[row - 1]).toContain('outcome_unknown')
     expect(passed_on.answers).toBeGreaterThan(0)
-    expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) discarded .* \(rows? \d/)
-    expect(stderr).toMatch(/Doubted: [\d,]+ answers? (?:is|are) in the output, .* \(rows? \d/)
+    expect(stderr).toMatch(/Suspect: [\d,]+ answers? (?:is|are) discarded .* \(rows? \d/)
+    expect(stderr).toMatch(/Suspect: [\d,]+ answers? (?:is|are) in the output, .* \(rows? \d/)
     expect(here.read('log')).toContain('"passed_on":{"answers":')
     const spent = await here.run('ledger --by operation --json', { env })
-    expect(spent.json).toMatchObject([{ operation: 'accounts.enrich', doubted: passed_on.answers }])
-    expect((await here.run('ledger', { env, terminal: true, columns: 110 })).stdout).toContain('Doubted')
+    expect(spent.json).toMatchObject([{ operation: 'accounts.enrich', suspect: passed_on.answers }])
+    expect((await here.run('ledger', { env, terminal: true, columns: 110 })).stdout).toContain('Suspect')
   })
 
   it('has the answers in doubt that a direct proxy passed on counted in its log', { timeout }, async () => {
@@ -66,7 +66,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     await Promise.all(Array.from({ length: 32 }, work))
     await dispatcher.close()
     expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
-      /"event":"doubted","operation":"accounts.enrich","member":null,"answers":\d/,
+      /"event":"suspect","operation":"accounts.enrich","member":null,"answers":\d/,
     )
   })
 
@@ -97,9 +97,9 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     expect([counts.others, counts.own + counts.unknown]).toEqual([0, calls])
     expect(counts.unknown).toBeGreaterThan(0)
     expect(readFileSync(join(here.machine.home, 'log'), 'utf8')).toMatch(
-      /"event":"doubted","operation":"accounts.enrich","member":"you@localhost","answers":\d/,
+      /"event":"suspect","operation":"accounts.enrich","member":"you@localhost","answers":\d/,
     )
-    const spent = await here.machine.json<{ member: string; doubted: number }[]>('ledger --by member')
-    expect(spent.find(({ member }) => member === 'you@localhost')?.doubted).toBeGreaterThan(0)
+    const spent = await here.machine.json<{ member: string; suspect: number }[]>('ledger --by member')
+    expect(spent.find(({ member }) => member === 'you@localhost')?.suspect).toBeGreaterThan(0)
   })
 })

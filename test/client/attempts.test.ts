@@ -78,9 +78,9 @@ describe('retries', () => {
 })
 
 describe('an outage', () => {
-  it('is not what doubted answers are: a call is repeated however many there were', () => {
+  it('is not what suspect answers are: a call is repeated however many there were', () => {
     const outage = new Outage()
-    for (let count = 0; count < 20; count++) outage.note({ ...reply(502), isDoubted: true })
+    for (let count = 0; count < 20; count++) outage.note({ ...reply(502), isSuspect: true })
     expect(outage.lasts).toBe(false)
   })
 

@@ -19,7 +19,7 @@ const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() *
 
 /** Calls for companies, 100 at once; every tenth is asked for by a subdomain. Returns how many were answered how. */
 async function enrichMany(baseUrl: string, calls: number) {
-  let doubted = 0
+  let suspect = 0
   const remote = closeAfterTest(remoteTo(baseUrl, { timeoutMs: 60_000 }))
   const counts = { own: 0, others: 0, unknown: 0 }
   const numbers = Array.from({ length: calls }, (_, n) => n).values()
@@ -27,7 +27,7 @@ async function enrichMany(baseUrl: string, calls: number) {
     for (const n of numbers) {
       const domain = `${n % 10 === 0 ? 'shop.' : ''}northwind${n}.example`
       const reply = await remote
-        .call('accounts.enrich', { domain }, { onDoubted: () => doubted++ })
+        .call('accounts.enrich', { domain }, { onSuspect: () => suspect++ })
         .catch((error: unknown) => error as ConnectionLost)
       if (reply instanceof ConnectionLost) {
         // It was out on a connection that was closed for the answer to another call.
@@ -38,28 +38,28 @@ async function enrichMany(baseUrl: string, calls: number) {
       const { domain: found } = reply.body as { domain?: unknown }
       if (reply.status === 200) counts[found === `northwind${n}.example` ? 'own' : 'others']++
       else {
-        expect(reply).toMatchObject({ status: 502, unknown: true, isDoubted: true, credits: 0 })
+        expect(reply).toMatchObject({ status: 502, unknown: true, isSuspect: true, credits: 0 })
         counts.unknown++
       }
     }
   }
   await Promise.all(Array.from({ length: 100 }, work))
-  return { ...counts, doubted }
+  return { ...counts, suspect }
 }
 
 describe(`a server that sends surplus answers (seed ${seed})`, () => {
   it.each([
-    ['honours no keys: what is doubted is unknown', false],
-    ['honours keys: what is doubted is asked for again', true],
+    ['honours no keys: what is suspect is unknown', false],
+    ['honours keys: what is suspect is asked for again', true],
   ])('never gives a call the company of another one, where it %s', async (_, knowsKeys) => {
     const server = await strayServer({ seed, nth: 10, knowsKeys })
     const calls = tries(1_000, 3_000)
-    const { own, others, unknown, doubted } = await enrichMany(server.baseUrl, calls)
+    const { own, others, unknown, suspect } = await enrichMany(server.baseUrl, calls)
     expect([others, own + unknown]).toEqual([0, calls])
     // A connection with a surplus answer is not used again.
     expect(server.connections()).toBeGreaterThan(server.strays() / 4)
-    expect(doubted).toBeGreaterThan(0)
-    // A call is sent four times at most, and any of its answers can be doubted.
+    expect(suspect).toBeGreaterThan(0)
+    // A call is sent four times at most, and any of its answers can be suspect.
     if (knowsKeys) expect(unknown).toBeLessThan(calls / 250)
     else expect(unknown).toBeGreaterThan(0)
   })
@@ -104,13 +104,13 @@ it(`notices surplus answers behind a SOCKS proxy, too (seed ${seed})`, async () 
   const env = { http_proxy: `socks5://127.0.0.1:${port}` }
   const baseUrl = server.baseUrl.replace('127.0.0.1', 'api.example')
   const remote = closeAfterTest(remoteTo(baseUrl, { env, timeoutMs: 60_000 }))
-  let doubted = 0
+  let suspect = 0
   for (const domain of Array.from({ length: 100 }, (_, n) => `northwind${n}.example`)) {
-    const reply = await remote.call('accounts.enrich', { domain }, { onDoubted: () => doubted++ })
+    const reply = await remote.call('accounts.enrich', { domain }, { onSuspect: () => suspect++ })
     if (reply.status === 200) expect(reply.body).toMatchObject({ domain })
-    else expect(reply).toMatchObject({ status: 502, isDoubted: true })
+    else expect(reply).toMatchObject({ status: 502, isSuspect: true })
   }
-  expect(doubted).toBeGreaterThan(0)
+  expect(suspect).toBeGreaterThan(0)
 })
 
 /** A server that answers each request as a function says, and a remote to it. */
@@ -233,7 +233,7 @@ const spellingsOf = (company: Company): Input[] => {
   ]
 }
 
-it(`P62: at most 1 correct answer in 10,000 is doubted where real companies are asked for as lists write them (seed ${seed})`, async () => {
+it(`P62: at most 1 correct answer in 10,000 is suspect where real companies are asked for as lists write them (seed ${seed})`, async () => {
   const calls = tries(1_000, 3_000)
   const random = numbersFrom(seed)
   const shuffled = <T>(all: readonly T[]): T[] =>
@@ -254,15 +254,15 @@ it(`P62: at most 1 correct answer in 10,000 is doubted where real companies are 
     const company = found.get(JSON.stringify(input))
     return company ? { name: company.name, domain: company.domain, network_url: profileOf(company) } : {}
   })
-  const doubted: Input[] = []
+  const suspect: Input[] = []
   const left = shuffled(asked).values()
   const work = async () => {
     for (const { input } of left) {
-      const { status, isDoubted } = await remote.call('accounts.enrich', input)
-      if (isDoubted) doubted.push(input)
+      const { status, isSuspect } = await remote.call('accounts.enrich', input)
+      if (isSuspect) suspect.push(input)
       else expect(status).toBe(200)
     }
   }
   await Promise.all(Array.from({ length: 100 }, work))
-  expect(doubted.length, JSON.stringify(doubted)).toBeLessThanOrEqual(1)
+  expect(suspect.length, JSON.stringify(suspect)).toBeLessThanOrEqual(1)
 })

@@ -55,7 +55,7 @@ describe.skipIf(hasNoBrowser)('operations that are tried', () => {
     await post(page, 'action/try/pay', paid.postData() ?? '')
     expect(await full.balance()).toBe(before - 1)
     const spent = await full.json<{ operation: string; credits: number }[]>('ledger', '--by', 'operation')
-    expect(spent).toContainEqual({ operation: 'accounts.enrich', calls: 1, credits: 1, doubted: 0 })
+    expect(spent).toContainEqual({ operation: 'accounts.enrich', calls: 1, credits: 1, suspect: 0 })
     await page.getByRole('button', { name: 'Close' }).click()
     const told = await reply(page)
     const [, ...argv] = wordsOf(await code(page, 'As a command'))

@@ -457,14 +457,14 @@ describe.each(states())('%s', (name, open) => {
     const stray = {
       ...reply(502, { error: 'Another request' }),
       unknown: true as const,
-      isDoubted: true as const,
+      isSuspect: true as const,
     }
     const { part } = await machine(domainsOf(3))
     const strays = instead((id) => (id === 'contacts.bulk_enrich' ? stray : undefined))
     const { ended } = await part(target, {}, strays)
     expect(await ended).toMatchObject({
       failed: 3,
-      doubted: { discarded: { answers: 3, rows: [1, 2, 3] }, passed_on: { answers: 0 } },
+      suspect: { discarded: { answers: 3, rows: [1, 2, 3] }, passed_on: { answers: 0 } },
     })
     expect(target.sizes).toEqual([])
   })

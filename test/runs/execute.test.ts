@@ -190,7 +190,7 @@ describe('the rows of a batch', () => {
     expect(seen).toMatchObject([{ rows: 4, found: 4 }])
   })
 
-  test('are reported apart from those that an earlier part answered', async () => {
+  test('are reported apart from those that an earlier execution answered', async () => {
     const state = await openState(':memory:')
     const run = await runsOver(state).add(newRun())
     const refused = (input: Input, nth: number) =>
@@ -283,7 +283,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
       1,
     )
   }
-  const stated = (_: Input, body: unknown) =>
+  const alsoAnswers = (_: Input, body: unknown) =>
     spellings.map((one) => `${one} ${(body as Record<string, string>)[one]}`)
   const file = fc.uniqueArray(fc.nat({ max: 299 }), { minLength: 300, maxLength: 300 })
   const cellsOf = (order: readonly number[]) =>
@@ -304,7 +304,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
             void later().then(() => answered.add(company))
             return record(input)
           },
-          { identity, stated, ...(concurrency && { concurrency }) },
+          { identity, alsoAnswers, ...(concurrency && { concurrency }) },
         )
         expect(late).toEqual([])
         if (concurrency === 1) expect(fake.calls).toHaveLength(100)
@@ -327,7 +327,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
         const killed = new AbortController()
         const lookups = await lookupsFor(state, run)
         lookups.end = async () => {}
-        const part = { identity, stated, concurrency: 1 }
+        const part = { identity, alsoAnswers, concurrency: 1 }
         const first = await runDomains(
           names,
           (input, nth) => {
@@ -357,7 +357,8 @@ describe('rows that an earlier answer shows to be the same company', () => {
   test('are those with exactly an identity of the answer', async () => {
     const { fake } = await runDomains(['a', 'b', 'c'], found, {
       concurrency: 1,
-      stated: (_, body) => ((body as { domain: string }).domain === 'a' ? ['domain c', 'domain bb'] : []),
+      alsoAnswers: (_, body) =>
+        (body as { domain: string }).domain === 'a' ? ['domain c', 'domain bb'] : [],
     })
     expect(fake.domains()).toEqual(['a', 'b'])
   })
@@ -366,7 +367,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
     const { report } = await runDomains(['a', 'b', 'c'], found, {
       lookups: await newLookups({ budgets: { perRun: 1 } }),
       concurrency: 1,
-      stated: () => ['domain b', 'domain c'],
+      alsoAnswers: () => ['domain b', 'domain c'],
     })
     expect(report).toMatchObject({ rows: 3, credits: 1, duplicates: 2 })
   })

@@ -126,7 +126,7 @@ export const newRun = (more: Partial<NewRun> = {}): NewRun => ({
   ...more,
 })
 
-/** The lookups of a run as its next part opens them. */
+/** The lookups of a run as its next execution opens them. */
 export const lookupsFor = (
   driver: Driver,
   run: Run,

@@ -45,7 +45,7 @@ export interface CallOptions {
   readonly vendors?: VendorSpending | undefined
   readonly signal?: AbortSignal | undefined
   /** Called when a reply of a server that was returned turns out to be perhaps the one to another request. */
-  readonly onDoubted?: (() => void) | undefined
+  readonly onSuspect?: (() => void) | undefined
   /** Set by a governed proxy; never by who calls. */
   readonly member?: CallMember | undefined
   /** Origin the request came in on, for `top_up_url`. */
@@ -86,7 +86,7 @@ export interface Reply {
   /** Whether the work may have been done all the same: not a refusal, but a fault on the way. */
   readonly unknown?: true
   /** Whether a server's answer was discarded because it is, or may be, the one to another request. */
-  readonly isDoubted?: true
+  readonly isSuspect?: true
   /** For a 429 that no server sent: how long to wait, more precise than the whole seconds of the headers. */
   readonly waitMs?: number
   /** The body as JSON, where it was written before or came as such. */

@@ -54,12 +54,13 @@ export function screenOf(context: Context, { operation, choices }: BatchCommand)
   return { screen: { stdout: styledStream(streams.stdout), tableFormat } }
 }
 
-type EndedPart = Pick<ExecutedBatch, 'run' | 'report'> & Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
+type EndedExecution = Pick<ExecutedBatch, 'run' | 'report'> &
+  Partial<Pick<ExecutedBatch, 'rejects' | 'selection'>>
 
 /** Prints on stderr how a run ended: its counts, and where it stopped, the reason and how to resume it. */
 export async function showReport(
   context: Context,
-  { run, report, rejects, selection }: EndedPart,
+  { run, report, rejects, selection }: EndedExecution,
   command: BatchCommand,
 ): Promise<void> {
   context.notify(counts(report))
@@ -71,7 +72,7 @@ export async function showReport(
   if (reused !== '')
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
-  for (const line of formatDoubted(report.doubted)) context.notify(line)
+  for (const line of formatSuspect(report.suspect)) context.notify(line)
   for (const one of report.not_asked) context.notify(formatSkipped(one))
   for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
@@ -119,13 +120,13 @@ async function showSource(
 
 /** Returns how to resume the run, not with `--fresh`: the same command would start a new run. */
 function formatResumeHint(
-  { choices, place = '' }: Pick<BatchRequest, 'choices' | 'place'>,
+  { choices, databaseOption = '' }: Pick<BatchRequest, 'choices' | 'databaseOption'>,
   run: string,
   { hint: first, budget }: RunStop,
 ): string {
   const again = choices.fresh ? '' : ' the same command, or'
   const more = budget === 'run' ? ' --max-credits N' : ''
-  const resumed = `${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${more}${place}`
+  const resumed = `${run}${choices.retryUnknown ? ' --retry-unknown' : ''}${more}${databaseOption}`
   const how = `with${again}: prospect runs resume ${resumed}`
   return / then resume\.$/.test(first) ? first.replace(/\.$/, ` ${how}`) : `${first} Resume ${how}`.trim()
 }
@@ -178,9 +179,9 @@ export const formatSkipped = ({ provider, reason, rows }: SkippedRows): string =
   `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
 
 /** Returns what a run says of answers that may be those to other requests. */
-function formatDoubted(doubted: RunReport['doubted']): string[] {
-  if (!doubted) return []
-  const { discarded, passed_on: passedOn } = doubted
+function formatSuspect(suspect: RunReport['suspect']): string[] {
+  if (!suspect) return []
+  const { discarded, passed_on: passedOn } = suspect
   const lines = [
     [discarded, 'discarded as', 'the outcome is unknown'],
     [passedOn, 'in the output, but may be', 'the server sent more than was asked'],
@@ -193,12 +194,12 @@ function formatDoubted(doubted: RunReport['doubted']): string[] {
         answers === 1
           ? ['1 answer is', 'the answer to another request']
           : [`${formatNumber(answers)} answers are`, 'answers to other requests']
-      return `Doubted: ${subject} ${what} ${others}; ${why} (${rows.length === 1 ? 'row' : 'rows'} ${rows.join(', ')}${more}).`
+      return `Suspect: ${subject} ${what} ${others}; ${why} (${rows.length === 1 ? 'row' : 'rows'} ${rows.join(', ')}${more}).`
     })
 }
 
 /** `run` is null where none is recorded. */
-export type EndedBatch = Omit<EndedPart, 'run'> & { readonly run: Run | null }
+export type EndedBatch = Omit<EndedExecution, 'run'> & { readonly run: Run | null }
 
 interface SummarisedBatch extends Pick<BatchRequest, 'operation'> {
   readonly choices: Pick<BatchRequest['choices'], 'summaryJson' | 'dryRun' | 'file' | 'rejects'>

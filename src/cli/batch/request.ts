@@ -141,7 +141,7 @@ const collectFound = (context: Context, caller: Caller, operation: Operation, fi
     const work = context.isLocal() ? (over: AbortSignal) => finishRow(accepted.id, over) : undefined
     const polled = polledWork(context, accepted, work)
     const { state, error, truncated } = await polled.follow(signal, () => {})
-    // The next part of the run asks for it again, under the same key.
+    // The next execution of the run asks for it again, under the same key.
     if (state === 'going') throw new ConnectionLost('the run was interrupted', true)
     const people = await Array.fromAsync(polled.records())
     const { headers, credits } = reply

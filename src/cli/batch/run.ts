@@ -15,7 +15,7 @@ import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { exitOfSignal, interruptible } from '../context/io.js'
-import { runPlaceOption } from '../options/values.js'
+import { databaseOptionOf } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
@@ -46,11 +46,11 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
     concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
   }
   const { database } = options
-  const place = typeof database === 'string' ? { database } : {}
+  const location = typeof database === 'string' ? { database } : {}
   // Those of the engine that is asked.
-  const sources = await context.withDatabase(place.database ?? context.home.engine).hasVendors()
+  const sources = await context.withDatabase(location.database ?? context.home.engine).hasVendors()
   const choices = { ...asked, sources }
-  return executeBatch(context, { operation, shape, constants: input, choices, ...place })
+  return executeBatch(context, { operation, shape, constants: input, choices, ...location })
 }
 
 /** Runs a batch, or resumes it, and shows how it ends; returns the exit code. */
@@ -96,7 +96,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
 
 function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
   const rows = ['rows', 'found', 'not_found', 'invalid', 'failed', 'skipped', 'known', 'suppressed'] as const
-  const others = ['credits', 'not_asked', 'doubted', 'output', 'partial'] as const
+  const others = ['credits', 'not_asked', 'suspect', 'output', 'partial'] as const
   log?.write('result', { run: run.id, ...pickFields(report, [...rows, ...others]) })
   log?.spend(report.credits - report.credits_before)
 }
@@ -197,7 +197,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
   }
 }
 
-/** Returns what an earlier part of a run did, as a sentence. */
+/** Returns what an earlier execution of a run did, as a sentence. */
 function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: KnownRun, isDryRun: boolean) {
   const finished = `Run ${id} is finished${isDryRun ? '. Without --dry-run,' : ':'}`
   if (onlyUnknown) return `${finished} only its rows with an unknown outcome are sent again.`
@@ -208,7 +208,7 @@ function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: Kno
 
 type TargetCommand = Pick<BatchCommand, 'operation'>
 
-export function withRunDatabase<Command extends Pick<BatchCommand, 'database' | 'place'>>(
+export function withRunDatabase<Command extends Pick<BatchCommand, 'database' | 'databaseOption'>>(
   context: Context,
   command: Command,
 ): { readonly context: Context; readonly command: Command } {
@@ -216,7 +216,7 @@ export function withRunDatabase<Command extends Pick<BatchCommand, 'database' | 
   const isShared = database !== undefined && isPostgres(database)
   return {
     context: context.withDatabase(database ?? context.home.engine),
-    command: isShared ? { ...command, place: runPlaceOption(context, { database }) } : command,
+    command: isShared ? { ...command, databaseOption: databaseOptionOf(context, { database }) } : command,
   }
 }
 

@@ -28,7 +28,6 @@ import { profileName, targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import {
   costOfCall,
-  doubtLayer,
   holds,
   isCostKnown,
   openSpending,
@@ -36,6 +35,7 @@ import {
   recordSpent,
   reportStored,
   sharesLookups,
+  suspectLayer,
   usesStoredAnswers,
 } from './spending.js'
 
@@ -52,7 +52,7 @@ export async function callOnce(
 ): Promise<Reply> {
   const row = operation(id)
   const timeout = context.globals.timeout ?? targetIn(context).timeout
-  const called = compose([withTimeout(timeout), doubtLayer(context)], await open())
+  const called = compose([withTimeout(timeout), suspectLayer(context)], await open())
   const apiKey = await context.apiKey()
   let sentKey = idempotencyKey
   const freshKey = once(() => (sentKey = context.ids.uuid()))
@@ -266,7 +266,7 @@ async function sendToTarget(context: Context, request: OperationRequest, open = 
 
 /**
  * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Sets its
- * maximum price aside in the budget of the day. Throws (exit 12) where a budget leaves too little.
+ * maximum price in the budget of the day. Throws (exit 12) where a budget leaves too little.
  */
 async function holdWithinBudget(
   context: Context,

@@ -36,7 +36,7 @@ function stateOf({ home, onClose }: Machine): Promise<Driver> {
   return opening
 }
 
-/** The ids of credits that are set aside for the call of a command, by its streams, until its cost is recorded. */
+/** The ids of credits that are held for the call of a command, by its streams, until its cost is recorded. */
 export const holds = new WeakMap<object, string>()
 
 interface SpendingOptions {
@@ -96,53 +96,53 @@ interface Answered {
 }
 
 /**
- * Returns what counts and names answers that were passed on and then doubted, on stderr and in the log, and in the ledger
- * unless `inLedger` is false. All that are doubted together are one message.
+ * Returns what counts and names answers that turned out to be suspect after they were passed on: on stderr and in the log, and
+ * in the ledger unless `inLedger` is false. Those of one moment are one message.
  */
-export function createDoubtRecorder(context: Context, inLedger = true) {
-  let doubted: Answered[] = []
+export function createSuspectRecorder(context: Context, inLedger = true) {
+  let suspect: Answered[] = []
   const record = () => {
-    const groups = Map.groupBy(doubted, ({ operation: id, member = '' }) => JSON.stringify([id, member]))
-    doubted = []
+    const groups = Map.groupBy(suspect, ({ operation: id, member = '' }) => JSON.stringify([id, member]))
+    suspect = []
     for (const group of groups.values()) {
       const [{ operation: id, member } = {} as Answered] = group
       const answers = group.length
-      context.log?.write('doubted', { operation: id, member: member ?? null, answers })
-      context.notify(formatDoubt(id, answers, member))
-      if (inLedger) void countDoubted(context, { operation: id, member }, answers)
+      context.log?.write('suspect', { operation: id, member: member ?? null, answers })
+      context.notify(formatSuspect(id, answers, member))
+      if (inLedger) void countSuspect(context, { operation: id, member }, answers)
     }
   }
   return (one: Answered): void => {
-    if (doubted.push(one) === 1) setImmediate(record)
+    if (suspect.push(one) === 1) setImmediate(record)
   }
 }
 
-const countDoubted = (context: Context, one: Answered, doubted: number): Promise<void> =>
-  record(context, one, `Doubted answers of ${one.operation}`, async (spender) => {
+const countSuspect = (context: Context, one: Answered, suspect: number): Promise<void> =>
+  record(context, one, `Suspect answers of ${one.operation}`, async (spender) => {
     const spending = await openSpending(context)
-    const counted = spending.count(spender, { credits: 0, calls: 0, doubted }, context.clock.now())
+    const counted = spending.count(spender, { credits: 0, calls: 0, suspect }, context.clock.now())
     // The command does not end before that.
     context.onClose(() => counted)
     await counted
   })
 
-export const doubtLayer = (context: Context, inLedger = true): Layer => {
-  const doubt = createDoubtRecorder(context, inLedger)
+export const suspectLayer = (context: Context, inLedger = true): Layer => {
+  const note = createSuspectRecorder(context, inLedger)
   return (caller) => ({
     ...caller,
     call: (id, input, options = {}) =>
       caller.call(id, input, {
         ...options,
-        onDoubted: options.onDoubted ?? (() => doubt({ operation: id, member: options.member?.email })),
+        onSuspect: options.onSuspect ?? (() => note({ operation: id, member: options.member?.email })),
       }),
   })
 }
 
-function formatDoubt(id: OperationId, answers: number, member: string | undefined): string {
+function formatSuspect(id: OperationId, answers: number, member: string | undefined): string {
   const subject = countOf(answers, 'answer')
   const others = answers === 1 ? 'the answer to another request' : 'answers to other requests'
   const to = member === undefined ? '' : ` to ${member}`
-  return `Doubted: the server sent more than was asked, so ${subject} of ${id}${to} in the last second may be ${others}.`
+  return `Suspect: the server sent more than was asked, so ${subject} of ${id}${to} in the last second may be ${others}.`
 }
 
 /** Whether the cost of a call is known with its reply: not that of accepted work, nor after a fault on the way. */

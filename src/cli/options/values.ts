@@ -243,21 +243,21 @@ export const sharedOptions = optionRows({
 
 type SharedOptions = OptionsOf<typeof sharedOptions>
 
-export function runPlaceOf({ home }: Context, { database, shared }: SharedOptions): RunsLocation {
+export function runsLocationOf({ home }: Context, { database, shared }: SharedOptions): RunsLocation {
   if (database !== undefined) return { database: requirePostgres(database, '--database') }
   return shared ? { database: requirePostgres(home.engine, 'PROSPECT_DATABASE_URL') } : {}
 }
 
 /** Returns the option that names a database in a shell command. The address of the environment may have a password. */
-export function runPlaceOption({ home }: Context, { database }: RunsLocation): string {
+export function databaseOptionOf({ home }: Context, { database }: RunsLocation): string {
   if (database === undefined) return ''
   return database === home.engine ? ' --shared' : ` --database ${quoteForShell(database)}`
 }
 
 /** Returns where the runs of a command are stored, and the context of that database. */
 export function contextOfRuns(context: Context, options: SharedOptions) {
-  const place = runPlaceOf(context, options)
-  return { context: context.withDatabase(place.database ?? context.home.engine), place }
+  const location = runsLocationOf(context, options)
+  return { context: context.withDatabase(location.database ?? context.home.engine), location }
 }
 
 function requirePostgres(database: string, name: string): string {

@@ -49,7 +49,7 @@ export async function startProgress(context: Context, textOf: TextOf = progressP
   return canDraw(streams) ? spinner(context, parts) : lines(context, (step) => joinParts(parts(step)))
 }
 
-/** Returns how long the rows of this part take: replayed answers take no time; the wait for a rate limit counts from its beginning. */
+/** Returns how long the rows of this execution take: replayed answers take no time; the wait for a rate limit counts from its beginning. */
 function stopwatch(startedAt: number): (step: Step, now: number) => number {
   let since = startedAt
   return ({ rows, replayed = 0, waitsUntil = 0 }, now) => {
@@ -148,14 +148,14 @@ function lines(context: Context, text: (step: Step) => string): Progress {
 export interface Money {
   /** The most credits that the run may spend. */
   readonly budget?: number | undefined
-  /** The balance before this part of the run. */
+  /** The balance before this execution of the run. */
   readonly balance?: number | null | undefined
 }
 
 /** A shorter wait is over before it can be read. */
 const minWaitMs = 2_000
 
-/** Returns percent, rows, found, credits and budget, balance, rate or wait, and the time left of this part of a run. */
+/** Returns percent, rows, found, credits and budget, balance, rate or wait, and the time left of this execution of a run. */
 export function progressParts(
   step: Step,
   elapsedMs: number,

@@ -259,7 +259,7 @@ export async function sourceOf(context: Context, member?: string): Promise<Answe
   }
 }
 
-/** Returns where the answers of a run came from, in its last part; `undefined` where that is not recorded. */
+/** Returns where the answers of a run came from, in its last execution; `undefined` where that is not recorded. */
 export const sourceOfRun = ({ request }: Pick<Run, 'request'>): AnswerSource | undefined =>
   (parseJson(request) as Pick<RecordedRequest, 'source'>).source
 

@@ -14,16 +14,16 @@ interface GuardPorts {
   /** The key of the server; users never see it. */
   readonly apiKey: string
   /** Called when an answer that a member got turns out to be perhaps the one to another request. */
-  readonly onDoubted?: (id: OperationId, member: string) => void
+  readonly onSuspect?: (id: OperationId, member: string) => void
   /** Waits in real time, when many keys are refused. */
   readonly sleep: (ms: number) => Promise<void>
 }
 
 /** Returns a server behind keys of ours: an invalid key is 401, one without the scope 403. The server's key replaces it. */
-export function guardCaller({ store, clock, apiKey, sleep, onDoubted }: GuardPorts): Layer {
+export function guardCaller({ store, clock, apiKey, sleep, onSuspect }: GuardPorts): Layer {
   const access = createAccess(store, { clock, sleep })
   return (upstream) => {
-    const answerRequest = createGuardedCall(access, upstream, apiKey, onDoubted)
+    const answerRequest = createGuardedCall(access, upstream, apiKey, onSuspect)
     return {
       ...upstream,
       answerRequest,
@@ -40,7 +40,7 @@ const createGuardedCall =
     access: (apiKey: string | undefined) => Promise<Principal>,
     upstream: Pick<Caller, 'call' | 'refusedNow'>,
     apiKey: string,
-    onDoubted?: GuardPorts['onDoubted'],
+    onSuspect?: GuardPorts['onSuspect'],
   ): NonNullable<Caller['answerRequest']> =>
   async (id, readInput, options = {}) => {
     const row = operation(id)
@@ -53,8 +53,8 @@ const createGuardedCall =
       const input = await readInput()
       isAsked = true
       const { member } = principal
-      const doubted = onDoubted && (() => onDoubted(id, member.email))
-      return await upstream.call(id, input, { ...options, apiKey, member, onDoubted: doubted })
+      const suspect = onSuspect && (() => onSuspect(id, member.email))
+      return await upstream.call(id, input, { ...options, apiKey, member, onSuspect: suspect })
     } catch (error) {
       // After a fault behind this point it is unknown whether the server did the work.
       if (!(error instanceof ApiError) || (isAsked && isFault(error))) throw error

@@ -192,10 +192,10 @@ export function selectRows<T extends Pick<Table, 'rows'>>(
   { rows, sample }: { readonly rows?: number | undefined; readonly sample?: number | undefined },
   total: number,
 ): { readonly table: T; readonly count: number } {
-  const spread = Math.min(sample ?? total, total)
-  const count = Math.min(rows ?? spread, spread)
+  const sampled = Math.min(sample ?? total, total)
+  const count = Math.min(rows ?? sampled, sampled)
   if (count === total) return { table, count }
-  return { table: { ...table, rows: () => takeRows(table.rows(), spread / total, count) }, count }
+  return { table: { ...table, rows: () => takeRows(table.rows(), sampled / total, count) }, count }
 }
 
 async function* takeRows(
@@ -211,8 +211,8 @@ async function* takeRows(
     read += batch.length
     // Rounding in the middle of a step keeps the number exact.
     const rankOf = (at: number) => Math.floor(at * share + 0.5)
-    const spread = share === 1 ? batch : batch.filter((_, at) => rankOf(first + at + 1) > rankOf(first + at))
-    const taken = spread.slice(0, left)
+    const kept = share === 1 ? batch : batch.filter((_, at) => rankOf(first + at + 1) > rankOf(first + at))
+    const taken = kept.slice(0, left)
     left -= taken.length
     if (taken.length > 0) yield taken
     if (left === 0) return

@@ -39,11 +39,11 @@ export interface Run extends NewRun {
   readonly done: number
   /** Credits that its rows have cost so far. */
   readonly credits: number
-  /** Credits set aside for rows whose outcome is not known. */
+  /** Credits held for rows whose outcome is not known. */
   readonly reserved: number
-  /** When a part of it last lost it to another machine; null where none did. That part may not have ended. */
+  /** When an execution of it last lost it to another machine; null where none did. That execution may not have ended. */
   readonly lostAt: number | null
-  /** When its last part ended; otherwise when it was last known to be under way. */
+  /** When its last execution ended; otherwise when it was last known to be under way. */
   readonly endedAt: number | null
 }
 
@@ -85,7 +85,7 @@ const acrossSql = `SELECT coalesce(max(row), -1) AS last FROM lookups WHERE run 
 
 export const runScope = (number: number): string => `run ${number}`
 
-// Resuming a finished run leaves it finished. Credits set aside count for the latest day on which the run was known to be
+// Resuming a finished run leaves it finished. Credits held count for the latest day on which the run was known to be
 // active.
 const beginSql = `UPDATE runs SET status = CASE WHEN status = 'finished' THEN status ELSE 'running' END,
   file = ?, output = ?, request = ?, ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END
@@ -180,7 +180,7 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
       (await driver.read((connection) => connection.get(unknownSql, number))) !== undefined,
-    /** Forgets a run. Its answers stay in the store, and credits that it has set aside count for the day of `now`. */
+    /** Forgets a run. Its answers stay in the store, and credits that it holds count for the day of `now`. */
     forget: ({ number }: Run, now: number) =>
       driver.transaction(async (connection) => {
         await connection.run(forgetLookupsSql, number)
@@ -195,13 +195,13 @@ const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live
   OR state NOT IN ('found', 'not_found'))`
 
 const runningSql = `SELECT number, known_by AS "identityKey" FROM runs WHERE status = 'running' ORDER BY number`
-// The rows that may be sent, the credits set aside for them, and the index stay as they are.
+// The rows that may be sent, the credits held for them, and the index stay as they are.
 const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) FROM (
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
   SELECT max(answered_at) FROM lookups WHERE run = ?) AS heard) WHERE number = ? AND status = 'running'`
 
 /**
- * Records runs as stopped whose process was killed, as of their last sign of life: the credits set aside for their rows
+ * Records runs as stopped whose process was killed, as of their last sign of life: the credits held for their rows
  * count for that day. Runs under way, whose lock `hold` cannot take, stay as they are.
  */
 export async function stopKilled(driver: Driver, hold: Hold): Promise<void> {
@@ -214,7 +214,7 @@ export async function stopKilled(driver: Driver, hold: Hold): Promise<void> {
 /** A machine that wakes from sleep sends what it had begun; after a day, none does. */
 const mayWakeForMs = 86_400_000
 
-/** Whether a part that lost a run may still send its rows. While their replies are kept, they are paid once. */
+/** Whether an execution that lost a run may still send its rows. While their replies are kept, they are paid once. */
 export const mayStillSend = ({ lostAt }: Pick<Run, 'lostAt'>, now: number): boolean =>
   lostAt !== null && now - lostAt < mayWakeForMs
 
@@ -223,7 +223,7 @@ const overSql = `SELECT number, id, known_by AS "identityKey", lost_at AS "lostA
 const stillSql = 'SELECT 1 AS one FROM runs WHERE number = ? AND lost_at = ?'
 const doneSql = 'UPDATE runs SET lost_at = NULL WHERE number = ? AND lost_at = ?'
 
-/** Calls `settle` with the ids of ended runs that a part lost so long ago that it sends nothing more. `now` is real time. */
+/** Calls `settle` with the ids of ended runs that an execution lost so long ago that it sends nothing more. `now` is real time. */
 export async function settleLost(
   driver: Driver,
   { target, profile }: Pick<Run, 'target' | 'profile'>,

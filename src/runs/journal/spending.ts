@@ -64,7 +64,7 @@ export interface Spent {
   readonly calls: number
   readonly credits: number
   /** Answers that were passed on and may be those to other requests. */
-  readonly doubted: number
+  readonly suspect: number
   /** Email of the member who paid; null where that is not known. */
   readonly member: string | null
   /** The data vendor that was asked, and what that cost in its own credits, which are none of ours. */
@@ -78,7 +78,7 @@ type SpentDimension = (typeof spentDimensions)[number]
 
 /** What was spent under the same keys, such as by a member on a day. The run of single calls is null, and so is an unknown member. */
 type SpentSum = Partial<{ readonly [name in SpentDimension]: Spent[name] | null }> &
-  Pick<Spent, 'calls' | 'credits' | 'doubted' | 'cost'>
+  Pick<Spent, 'calls' | 'credits' | 'suspect' | 'cost'>
 
 /** Returns sums of spending. They are ordered by each dimension in turn, its keys in the order in which they first occur. */
 export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[]): readonly SpentSum[] {
@@ -102,12 +102,12 @@ export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[])
     .map(({ sum }) => sum)
 }
 
-export const totalSpent = (spent: readonly Pick<Spent, 'calls' | 'credits' | 'doubted'>[]) => {
-  const total = { calls: 0, credits: 0, doubted: 0 }
-  for (const { calls, credits, doubted } of spent) {
+export const totalSpent = (spent: readonly Pick<Spent, 'calls' | 'credits' | 'suspect'>[]) => {
+  const total = { calls: 0, credits: 0, suspect: 0 }
+  for (const { calls, credits, suspect } of spent) {
     total.calls += calls
     total.credits += credits
-    total.doubted += doubted
+    total.suspect += suspect
   }
   return total
 }
@@ -121,9 +121,9 @@ interface SpentFilter {
 }
 
 const listSql = `
-SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits, s.doubted,
+SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits, s.suspect,
   nullif(s.member, '') AS member
-FROM (SELECT * FROM spending WHERE calls > 0 OR doubted > 0) s LEFT JOIN runs r ON r.number = s.run`
+FROM (SELECT * FROM spending WHERE calls > 0 OR suspect > 0) s LEFT JOIN runs r ON r.number = s.run`
 
 const dayMs = 86_400_000
 /** Days before this one are of no use to a budget of the day. */
@@ -137,7 +137,7 @@ export function spendingOver(driver: Driver) {
   return {
     count: (...[spender, spent, now]: SpentCall) =>
       driver.transaction((c) => countCall(c, spender, spent, now), 'single calls'),
-    /** Sets aside for a single call what `decide` returns for the rest of the day's budget. No credits are `undefined`. */
+    /** Holds for a single call what `decide` returns for the rest of the day's budget. No credits are `undefined`. */
     hold: (
       { id, profile, perDay }: { readonly id: string; readonly profile: string; readonly perDay: number },
       decide: (left: number) => number | undefined,
@@ -146,7 +146,7 @@ export function spendingOver(driver: Driver) {
       driver.transaction(async (c) => {
         const left = Math.max(0, perDay - (await usedToday(c, profile, now)))
         const credits = decide(left)
-        // What a killed call has set aside counts for its day.
+        // What a killed call holds counts for its day.
         if (credits !== undefined) await c.run(holdSql, holdScope(profile, dayOf(now), id), credits)
         await c.run(
           'DELETE FROM budgets WHERE scope >= ? AND scope < ?',
@@ -155,7 +155,7 @@ export function spendingOver(driver: Driver) {
         )
         return { left, credits }
       }, 'lookups'),
-    /** Releases credits that were set aside, and records what the call has cost. */
+    /** Releases credits that were held, and records what the call has cost. */
     settle: (id: string, ...[spender, spent, now]: SpentCall) =>
       driver.transaction(async (c) => {
         for (const day of [dayOf(now), dayOf(now - dayMs)])

@@ -46,8 +46,8 @@ const noAnswers = () => ({ answers: 0, rows: [] as number[] })
 
 const maxNamed = 50
 
-export class DoubtedRows {
-  /** Doubted before they were taken, so that the outcome of their rows is unknown, or after that. */
+export class SuspectRows {
+  /** Suspect before they were taken, so that the outcome of their rows is unknown, or after that. */
   readonly #counts = { discarded: noAnswers(), passed_on: noAnswers() }
 
   add(ordinals: readonly number[], when: 'discarded' | 'passed_on'): void {
@@ -56,12 +56,12 @@ export class DoubtedRows {
     for (const ordinal of ordinals) if (count.rows.length < maxNamed) count.rows.push(ordinal + 1)
   }
 
-  /** Returns what to call when the answers to rows are doubted later. It is kept for each call, so it holds no rows. */
-  onDoubted(ordinals: readonly number[]): () => void {
+  /** Returns what to call when the answers to rows are suspect later. It is kept for each call, so it holds no rows. */
+  onSuspect(ordinals: readonly number[]): () => void {
     return () => this.add(ordinals, 'passed_on')
   }
 
-  /** Returns the counts; `undefined` where no answer was doubted. */
+  /** Returns the counts; `undefined` where no answer was suspect. */
   get counts() {
     const { discarded, passed_on } = this.#counts
     return discarded.answers + passed_on.answers === 0 ? undefined : this.#counts
@@ -87,7 +87,7 @@ export const noRows = {
   /** Rows that took the answer of an equal row. */
   duplicates: 0,
   credits: 0,
-  /** Those of the credits that an earlier part of the run paid. */
+  /** Those of the credits that an earlier execution of the run paid. */
   credits_before: 0,
 }
 
@@ -100,10 +100,10 @@ export interface RunReport extends Counts {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
-  /** Data vendors that could not be asked about rows of this part of the run. */
+  /** Data vendors that could not be asked about rows of this execution of the run. */
   readonly not_asked: readonly SkippedRows[]
   /** Absent where the server's answers all belonged to their requests. */
-  readonly doubted?: NonNullable<DoubtedRows['counts']>
+  readonly suspect?: NonNullable<SuspectRows['counts']>
   /** Values that valid rows were looked up without. */
   readonly not_understood: readonly LeftOutValues[]
   readonly stopped?: RunStop
@@ -116,7 +116,7 @@ export interface RunReport extends Counts {
 export interface RunProgress extends Counts {
   /** Rows of the file, where they were counted. */
   readonly total: number | undefined
-  /** Rows that an earlier part of the run answered. */
+  /** Rows that an earlier execution of the run answered. */
   readonly replayed: number
   /** When the rate limit permits the next call, in milliseconds since 1970. */
   readonly waitsUntil?: number | undefined

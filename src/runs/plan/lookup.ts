@@ -93,7 +93,7 @@ export function createLookup(
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
     identity: identityOf(operation),
-    stated: statedBy(operation),
+    alsoAnswers: alsoAnswersOf(operation),
     ...rowPriceOf(request),
     suppressor,
     ...(operation.quota === undefined ? {} : { units: ({ limit }: Input) => Number(limit ?? 0) }),
@@ -182,7 +182,7 @@ const stating: Readonly<Partial<Record<Identity, Readonly<Record<string, string>
 }
 
 /** Returns what an answer to an input identifies besides it: other rows with these identities take that answer. */
-function statedBy(operation: Operation): Lookup['stated'] {
+function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
   const { identity: subject, record } = operation.batch ?? {}
   const fields = subject && record && stating[subject]
   if (!fields) return undefined
@@ -197,9 +197,10 @@ function statedBy(operation: Operation): Lookup['stated'] {
     for (const [from, field] of names) {
       if (field === 'domain' ? kinds?.has('domain') === false : !hasProfiles) continue
       const value = body[from]
-      const stated =
+      const alsoAnswers =
         typeof value === 'string' && value.trim() !== '' ? subjectOf({ [field]: value }) : undefined
-      if (stated !== undefined && !identities.includes(stated + options)) identities.push(stated + options)
+      if (alsoAnswers !== undefined && !identities.includes(alsoAnswers + options))
+        identities.push(alsoAnswers + options)
     }
     return identities
   }
@@ -337,7 +338,7 @@ export interface Lookup {
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
   /** Returns the identities, of certain kinds, of other inputs that a found body answers; absent where it answers none. */
-  readonly stated?:
+  readonly alsoAnswers?:
     | ((input: Input, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
     | undefined
   /** Identities that may occur more than once; any may where it is absent. */

@@ -13,7 +13,7 @@ const noCounts = {
   unique: 0,
   /** Lookups whose answers come from the store of earlier runs. */
   in_store: 0,
-  /** Rows that an earlier part of the same run has answered. */
+  /** Rows that an earlier execution of the same run has answered. */
   answered: 0,
   invalid: 0,
   /** Rows without a profile URL that are looked up for the email address only. */

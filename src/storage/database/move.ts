@@ -42,7 +42,7 @@ export interface MovedPart {
   readonly seeded?: readonly string[]
   /** Bytes of a page of a new file. */
   readonly pageBytes: number
-  /** Whether constraints and indexes are put aside until all rows are there: no rule needs them meanwhile. */
+  /** Whether constraints and indexes are dropped until all rows are there: no rule needs them meanwhile. */
   readonly rebuilds?: true
   /** Rows that a process on any machine may have taken. */
   readonly leased?: readonly LeasedTable[]

@@ -172,7 +172,7 @@ export interface MovedTable extends DeclaredTable {
 
 /** Fills empty tables with many rows, within one transaction. Rows of a table come in the order of its key. */
 export interface TableFiller {
-  /** With `rebuilds`, puts aside constraints and indexes, which are faster made at the end. */
+  /** With `rebuilds`, drops constraints and indexes, which are faster made at the end. */
   begin(): Promise<void>
   add(table: MovedTable, rows: readonly StoredRow[]): Promise<void>
   end(): Promise<void>

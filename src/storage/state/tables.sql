@@ -120,8 +120,8 @@ CREATE TABLE equal_lookups (
   PRIMARY KEY (hash, run, row)
 ){clustered};
 
--- What was spent and is set aside, by scope: `run NUMBER`, `profiles NUMBER` for the quota of a run, `day PROFILE DAY` for what
--- was spent on a day, and `day PROFILE DAY ID` for what a single call has set aside. What runs have set aside counts for the day
+-- What was spent and is held, by scope: `run NUMBER`, `profiles NUMBER` for the quota of a run, `day PROFILE DAY` for what
+-- was spent on a day, and `day PROFILE DAY ID` for what a single call holds. What runs hold counts for the day
 -- by their scopes.
 CREATE TABLE budgets (
   scope {text} PRIMARY KEY,
@@ -129,7 +129,7 @@ CREATE TABLE budgets (
   held {integer} NOT NULL CHECK (held >= 0)
 ){clustered};
 
--- Spending by day, which outlives its lookups. Single calls have the run 0; `member` is the email of who paid. `doubted`
+-- Spending by day, which outlives its lookups. Single calls have the run 0; `member` is the email of who paid. `suspect`
 -- counts answers that were paid for and may be those to other requests.
 CREATE TABLE spending (
   day {text} NOT NULL,
@@ -140,7 +140,7 @@ CREATE TABLE spending (
   member {text} NOT NULL DEFAULT '',
   credits {integer} NOT NULL,
   calls {integer} NOT NULL,
-  doubted {integer} NOT NULL DEFAULT 0,
+  suspect {integer} NOT NULL DEFAULT 0,
   PRIMARY KEY (day, profile, target, operation, run, member)
 ){clustered};
 

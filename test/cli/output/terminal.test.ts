@@ -211,7 +211,7 @@ describe('progress', () => {
     expect(streams.stderr.text()).toMatch(/^25 % [ -~·]+\n50 % [ -~·]+\n$/)
   })
 
-  it('leaves the rows of an earlier part out of the rate and the time left', () => {
+  it('leaves the rows of an earlier execution out of the rate and the time left', () => {
     expect(text({ ...half, replayed: 400 }, 10_000)).toContain('10 rows/s · 50 s left')
   })
 

@@ -87,7 +87,7 @@ describe('a run in a shared database', () => {
       lookups: { valid_emails: null },
     })
     const by = await here.run('ledger --by run --shared --json', engine())
-    expect(by.json).toEqual([{ run: id, calls: 20, credits: 20, doubted: 0 }])
+    expect(by.json).toEqual([{ run: id, calls: 20, credits: 20, suspect: 0 }])
     await here.json('init')
     expect(await here.json('ledger --by run')).toEqual([])
     await ends(there.run(`runs export ${id} ${at()} -o again.csv --quiet`), 0)

@@ -110,7 +110,7 @@ describe('commands', () => {
     expect(await home.json('runs show --last')).toMatchObject({ source: { kind: 'mixed' } })
   })
 
-  it('name the source of a run in its last part', async () => {
+  it('name the source of a run in its last execution', async () => {
     await loadSample()
     await home.run([...batch, '--rows', '1'])
     expect(await home.json('runs show --last')).toMatchObject({ done: 1, source: { kind: 'practice' } })

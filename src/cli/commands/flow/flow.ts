@@ -22,7 +22,7 @@ import {
   type OptionsOf,
   optionRows,
   positiveWhole,
-  runPlaceOf,
+  runsLocationOf,
   serverAddress,
   sharedOptions,
   whole,
@@ -76,9 +76,9 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
       .withOptions({ ...sharedOptions, ...sharing, ...vendorOptions })
       .run(async (context, invocation) => {
         const { database, shared, ...given } = invocation.options
-        const place = runPlaceOf(context, invocation.options)
-        const { file } = await findFlow(await openRuns(context, place), invocation)
-        return start(context, file, withoutUndefined({ ...given, ...place }))
+        const location = runsLocationOf(context, invocation.options)
+        const { file } = await findFlow(await openRuns(context, location), invocation)
+        return start(context, file, withoutUndefined({ ...given, ...location }))
       }),
     listCommand,
   ])
@@ -116,7 +116,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   if (output !== undefined && !isLook)
     throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
   const { database } = given
-  const asked: Pick<BatchCommand, 'database' | 'place'> = database === undefined ? {} : { database }
+  const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
   const { context, command: own } = withRunDatabase(outer, { ...asked, ...(await standIn()) })
   const flow = await withPrices(context, read)
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
@@ -151,7 +151,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     retryUnknown: given.retryUnknown === true,
     concurrency: given.concurrency ?? concurrency,
     database: own.database,
-    place: own.place,
+    databaseOption: own.databaseOption,
     targetOptions: targetOptionsOf(context.globals),
   }
   const progress = await startProgress(

@@ -13,7 +13,7 @@ import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
-import { runPlaceOf, sharedOptions } from '../../options/values.js'
+import { runsLocationOf, sharedOptions } from '../../options/values.js'
 import { duration, formatNumber, type Look } from '../../output/text.js'
 import { targetName } from '../../target/resolve-target.js'
 import { toRunView } from '../runs/runs.js'
@@ -57,7 +57,7 @@ export const listCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, { options }) => {
-        const records = await openRuns(context, runPlaceOf(context, options))
+        const records = await openRuns(context, runsLocationOf(context, options))
         const flows = await flowsOf(records)
         return Promise.all(flows.map((flow) => toView(context, flow, records)))
       },
@@ -72,7 +72,7 @@ export const showCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, invocation) => {
-        const records = await openRuns(context, runPlaceOf(context, invocation.options))
+        const records = await openRuns(context, runsLocationOf(context, invocation.options))
         return toView(context, await findFlow(records, invocation), records)
       },
       { layout: formatFlow },

@@ -16,7 +16,7 @@ import {
   type OptionsOf,
   optionRows,
   readTimes,
-  runPlaceOf,
+  runsLocationOf,
   sharedOptions,
   timeOptions,
 } from '../../options/values.js'
@@ -45,7 +45,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .reads('records')
     .run(async (context, { options }) => {
       const { by, member, run, provider } = options
-      const spending = await openSpending(context, runPlaceOf(context, options))
+      const spending = await openSpending(context, runsLocationOf(context, options))
       const days = readDays(context, options)
       const listed = await spending.list({ ...days, profile: context.globals.profile })
       const own = listed.map((one) => ({ ...one, target: shownTarget(one.target) }))
@@ -63,12 +63,12 @@ export const ledgerCommand: CommandFactory = (environment) =>
       const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
       const total = totalSpent(spent)
       const ofCosts = ofProviders ? ['cost'] : []
-      const columns = [...names, 'calls', 'credits', ...ofCosts, 'doubted', ...(by ? [] : ['member'])]
+      const columns = [...names, 'calls', 'credits', ...ofCosts, 'suspect', ...(by ? [] : ['member'])]
       const sums: readonly Fields[] = by ? sumSpent(spent, by) : spent
       const rows = sums.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])))
-      const isShort = total.doubted === 0 && formatOf(context) === 'table'
+      const isShort = total.suspect === 0 && formatOf(context) === 'table'
       await print(context, rows, {
-        columns: isShort ? columns.filter((name) => name !== 'doubted') : columns,
+        columns: isShort ? columns.filter((name) => name !== 'suspect') : columns,
         optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
         ids: ['run'],
         total,
@@ -85,7 +85,7 @@ async function spentAtProviders(context: Context, days: Days, own: readonly Spen
   const runs = new Set(own.map(({ run }) => run))
   const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
   const { from = '', to = '9999' } = days
-  const usual = { profile, target, credits: 0, doubted: 0 }
+  const usual = { profile, target, credits: 0, suspect: 0 }
   const spent = costs
     .filter(({ day }) => from <= day && day <= to)
     // Single calls have no run here.
@@ -98,8 +98,8 @@ export const checkCommand: CommandFactory = ({ command }) =>
     .withOptions({ ...timeOptions, ...sharedOptions })
     .reads('engine')
     .run(async (outer, { options }) => {
-      const { context, place } = contextOfRuns(outer, options)
-      const verdict = await compareWithTarget(context, place, readDays(context, options))
+      const { context, location } = contextOfRuns(outer, options)
+      const verdict = await compareWithTarget(context, location, readDays(context, options))
       await print(context, verdict)
       if (!verdict.ok) throw new Refusal('usage.ledger_differs', verdict)
     })

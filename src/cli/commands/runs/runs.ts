@@ -16,9 +16,9 @@ import { resolveIds, type StoredKind } from '../../options/command-environment.j
 import { groups } from '../../options/global-options.js'
 import {
   contextOfRuns,
+  databaseOptionOf,
   isoTime,
-  runPlaceOf,
-  runPlaceOption,
+  runsLocationOf,
   sharedOptions,
   toOptions,
 } from '../../options/values.js'
@@ -34,7 +34,7 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
       .reads('records')
       .printResult(
         async (context, { options }) => {
-          const records = await openRuns(context, runPlaceOf(context, options))
+          const records = await openRuns(context, runsLocationOf(context, options))
           return Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
         },
         {
@@ -51,11 +51,15 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
       .withOptions(sharedOptions)
       .addLayout()
       .run(async (outer, invocation) => {
-        const place = runPlaceOf(outer, invocation.options)
-        const records = await openRuns(outer, place)
+        const location = runsLocationOf(outer, invocation.options)
+        const records = await openRuns(outer, location)
         const run = await findRun(records, invocation)
         const { context, command } = await fromRecord(outer, run, invocation)
-        return executeBatch(await requireSetUp(context, place.database), { ...command, ...place, records })
+        return executeBatch(await requireSetUp(context, location.database), {
+          ...command,
+          ...location,
+          records,
+        })
       }),
     command('export', 'Write the output of a run again, as far as it has come')
       .addStoredId(stored)
@@ -64,20 +68,20 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
       .withOptions(sharedOptions)
       .addLayout()
       .run(async (outer, invocation) => {
-        const { context: shared, place } = contextOfRuns(outer, invocation.options)
-        const records = await openRuns(shared, place)
+        const { context: shared, location } = contextOfRuns(outer, invocation.options)
+        const records = await openRuns(shared, location)
         const run = await findRun(records, invocation)
         const { context, command } = await fromRecord(shared, { ...run, output: null }, invocation)
-        const option = runPlaceOption(outer, place)
-        return exportAnswers(context, { ...command, ...place, run, records, place: option })
+        const option = databaseOptionOf(outer, location)
+        return exportAnswers(context, { ...command, ...location, run, records, databaseOption: option })
       }),
     command('forget', 'Forget runs: they can no longer be resumed; their paid answers are kept')
       .withTarget()
       .addStoredId(stored, true)
       .withOptions(sharedOptions)
       .run(async (outer, invocation) => {
-        const { context, place } = contextOfRuns(outer, invocation.options)
-        const records = await openRuns(context, place)
+        const { context, location } = contextOfRuns(outer, invocation.options)
+        const records = await openRuns(context, location)
         const discardReplies = (run: Run) => discardLocalReplies(context, run)
         const held = new Set<string>()
         for (const run of await findRuns(records, invocation)) {
@@ -139,7 +143,7 @@ export const showCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .printResult(
       async (context, invocation) => {
-        const records = await openRuns(context, runPlaceOf(context, invocation.options))
+        const records = await openRuns(context, runsLocationOf(context, invocation.options))
         const run = await findRun(records, invocation)
         const { reserved, profile, fileHash } = run
         const view = await toRunView(context, run, records)
@@ -170,7 +174,7 @@ async function countLookups(run: Run, { runs }: RunRecords) {
   }
 }
 
-/** Returns how many rows of a run are invalid, as of the end of its last part; null where that is not recorded. */
+/** Returns how many rows of a run are invalid, as of the end of its last execution; null where that is not recorded. */
 export const invalidRowsOf = ({ request }: Run): number | null =>
   (parseJson(request) as Pick<RecordedRequest, 'invalid'>).invalid ?? null
 

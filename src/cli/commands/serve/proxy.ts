@@ -16,10 +16,10 @@ import { newToken, retargetDeliveries } from '../../../http/receiver.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { withTimeout } from '../../call/send.js'
 import {
-  createDoubtRecorder,
   createSpendingLayer,
-  doubtLayer,
+  createSuspectRecorder,
   openStoredLookups,
+  suspectLayer,
   usesStoredAnswers,
 } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
@@ -68,9 +68,10 @@ export async function openProxy(
   const { openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
   const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
-  const doubts = doubtLayer(server, apiKey !== undefined)
+  const suspects = suspectLayer(server, apiKey !== undefined)
   const suppressed = keptFrom(() => server.suppressor())
-  const own = apiKey === undefined ? [doubts, suppressed] : await openLayers(server, apiKey, work, suppressed)
+  const own =
+    apiKey === undefined ? [suspects, suppressed] : await openLayers(server, apiKey, work, suppressed)
   const caller = compose([...own, ...outgoing], openForProxy())
   const kind = target.direct ? 'direct' : 'governed'
   const openEngine = () => context.admin()
@@ -110,12 +111,12 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
   const stored = usesStoredAnswers(context, given) ? await openStoredLookups(context, given) : undefined
   await openAdmin(context)
   const engine = await openEngineStore(context)
-  const doubt = createDoubtRecorder(context)
+  const noteSuspect = createSuspectRecorder(context)
   const guard = guardCaller({
     ...engine,
     apiKey,
     sleep: context.sleep,
-    onDoubted: (operation, member) => doubt({ operation, member }),
+    onSuspect: (operation, member) => noteSuspect({ operation, member }),
   })
   const limit = createServerLimit({ ...engine, server: await targetName(context), onAccepted: work.hold })
   const spending = createSpendingLayer(context)

@@ -54,11 +54,11 @@ describe('ledger', () => {
       member: null,
     }
     expect(rows).toEqual([
-      { ...common, run: null, calls: 2, credits: 2, doubted: 0 },
-      { ...common, run: expect.any(String), calls: 2, credits: 2, doubted: 0 },
+      { ...common, run: null, calls: 2, credits: 2, suspect: 0 },
+      { ...common, run: expect.any(String), calls: 2, credits: 2, suspect: 0 },
     ])
     expect((await run('ledger --by operation')).json).toEqual([
-      { operation: 'accounts.enrich', calls: 4, credits: 4, doubted: 0 },
+      { operation: 'accounts.enrich', calls: 4, credits: 4, suspect: 0 },
     ])
     expect((await run('ledger --by day --since 2026-01-01 --until 2026-01-02')).json).toEqual([])
   })
@@ -68,14 +68,14 @@ describe('ledger', () => {
     const [company] = (await here.json('data export companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
     expect(await here.json('ledger --by profile')).toEqual([
-      { profile: 'default', calls: 1, credits: 1, doubted: 0 },
+      { profile: 'default', calls: 1, credits: 1, suspect: 0 },
     ])
     expect(await here.json('ledger')).toMatchObject([{ credits: 1, member: 'me@localhost' }])
     await here.run('accounts enrich --csv - --yes --refresh', {
       stdin: `domain\n${company?.domain}\n`,
     })
     expect(await here.json('ledger --by member')).toEqual([
-      { member: 'me@localhost', calls: 2, credits: 2, doubted: 0 },
+      { member: 'me@localhost', calls: 2, credits: 2, suspect: 0 },
     ])
     expect(await here.json('ledger check')).toMatchObject({
       target: 'local',
@@ -92,7 +92,7 @@ describe('ledger', () => {
       stdin: 'domain\nknown-3.example\nknown-4.example\n',
     })
     const [, { run: id } = { run: '' }] = (await run('ledger')).json as { run: string }[]
-    const sum = { member: null, operation: 'accounts.enrich', day: today(), calls: 3, credits: 3, doubted: 0 }
+    const sum = { member: null, operation: 'accounts.enrich', day: today(), calls: 3, credits: 3, suspect: 0 }
     expect((await run('ledger --by member,operation,day --since last-week')).json).toEqual([sum])
     expect(
       Object.keys(((await run('ledger --by day,member')).json as object[])[0] ?? {}).slice(0, 2),
@@ -102,7 +102,7 @@ describe('ledger', () => {
     expect((await run('ledger --since 7d --until yesterday')).json).toEqual([])
     expect((await run('ledger --run 00000000')).code).toBe(9)
     expect((await run('ledger --by run,day --format csv')).stdout).toBe(
-      `run,day,calls,credits,doubted\n,${today()},1,1,0\n${id},${today()},2,2,0\n`,
+      `run,day,calls,credits,suspect\n,${today()},1,1,0\n${id},${today()},2,2,0\n`,
     )
     const table = (await run('ledger --by run,day --format table')).stdout.split('\n')
     expect(table.at(-2)?.split(/ +/)).toEqual(['Total', '3', '3'])
@@ -176,7 +176,7 @@ describe('a paid call with an unknown outcome', () => {
       expect(again.json).toMatchObject({ domain: 'known.example' })
       expect(await there.bench.balance()).toBe(999)
       expect((await run('ledger --by operation')).json).toEqual([
-        { operation: 'accounts.enrich', calls: 1, credits: 1, doubted: 0 },
+        { operation: 'accounts.enrich', calls: 1, credits: 1, suspect: 0 },
       ])
     },
   )

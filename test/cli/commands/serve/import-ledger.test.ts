@@ -127,7 +127,7 @@ describe('the ledger of a governed proxy', () => {
       expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(201)
       expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(403)
       expect(await one.machine.json('ledger --by member')).toEqual([
-        { member: 'me@localhost', calls: 1, credits: 3, doubted: 0 },
+        { member: 'me@localhost', calls: 1, credits: 3, suspect: 0 },
       ])
       const there = { server: server.baseUrl, spent: 6 }
       const members = 'engine members list'

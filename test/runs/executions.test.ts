@@ -70,16 +70,16 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     calls.map(({ input, options }) => [input.domain, options?.idempotencyKey])
 
   it('keep an answer that a row took in another spelling, whoever paid for it', async () => {
-    const stated = (_input: Input, body: unknown) =>
+    const alsoAnswers = (_input: Input, body: unknown) =>
       (body as { domain: string }).domain === 'a' ? ['domain b', 'domain c'] : []
     const first = await begin('first')
     await part(first, ['a'], fakeCaller(found).caller).ended
     const run = await begin('run')
     const rows = ['a', 'x', 'b', 'b', 'c']
     const { caller, calls } = fakeCaller(found)
-    const before = part(run, rows, caller, { stated, concurrency: 1 })
+    const before = part(run, rows, caller, { alsoAnswers, concurrency: 1 })
     await before.ended
-    const again = part(await record(run), rows, fakeCaller(found).caller, { stated })
+    const again = part(await record(run), rows, fakeCaller(found).caller, { alsoAnswers })
     expect(await again.ended).toMatchObject({ found: 5 })
     expect(again.rows().map(({ industry }) => industry)).toEqual(
       before.rows().map(({ industry }) => industry),
@@ -91,7 +91,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
   it('ask again for a row that was sent, though an answer has come that is about it, too', async () => {
     const run = await begin('run')
     const rows = ['a', 'x', 'y', 'b']
-    const stated = (_input: Input, body: unknown) =>
+    const alsoAnswers = (_input: Input, body: unknown) =>
       (body as { domain: string }).domain === 'a' ? ['domain b'] : []
     const late = Promise.withResolvers<void>()
     const { caller, calls, isKilled } = killedAt(({ domain }) => domain === 'b')
@@ -105,10 +105,10 @@ describe.each(states())('parts of a run in %s', (_, open) => {
         return answer
       },
     }
-    void part(run, rows, slow, { stated, concurrency: 2 }).ended
+    void part(run, rows, slow, { alsoAnswers, concurrency: 2 }).ended
     await isKilled(4, 3)
     const { caller: next, calls: more } = fakeCaller(found)
-    const last = await part(run, rows, next, { stated, concurrency: 2 }).ended
+    const last = await part(run, rows, next, { alsoAnswers, concurrency: 2 }).ended
     expect([last.found, keysOf(calls).at(-1), keysOf(more)]).toEqual([4, ['b', 'run-3'], [['b', 'run-3']]])
     expect(await record(run)).toMatchObject({ credits: 4, reserved: 0 })
     expect(await openRows()).toEqual([])
