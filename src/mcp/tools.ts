@@ -20,7 +20,7 @@ export interface ToolCall {
 
 export interface Tool {
   readonly name: string
-  /** By which `--areas` chooses it: that of its operation, or `files`. */
+  /** By which `--tools` chooses it, too: that of its operation, or `files`. */
   readonly area: string
   readonly description: string
   readonly inputSchema: JsonSchema

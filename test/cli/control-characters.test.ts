@@ -236,7 +236,7 @@ type Filled = Awaited<ReturnType<typeof fill>>
 const given: Readonly<Record<string, (filled: Filled, next: () => string) => readonly string[]>> = {
   'engine credits set': () => ['1000'],
   'engine keys create': () => ['--member', 'me@localhost'],
-  'engine jobs show': ({ job }) => [job, '--records'],
+  'engine jobs show': ({ job }) => [job],
   'engine jobs retry': ({ job }) => [job],
   'engine deliveries show': ({ delivery }) => [delivery],
   'engine deliveries retry': ({ delivery }) => [delivery],

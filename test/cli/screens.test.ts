@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Input, Reply } from '../../src/api/calls/caller.js'
+import type { Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { progressLine, progressParts } from '../../src/cli/output/progress.js'
 import { widthOf } from '../../src/cli/output/text.js'
@@ -69,57 +69,6 @@ async function check(name: string, line: string, given: Given = {}): Promise<voi
 
 const events = Object.values(recorded.events).slice(0, 3)
 
-/** A target whose credits were consumed on some days; it records how many requests it got. */
-function consuming(days: Readonly<Record<string, number>>) {
-  const asked: Input[] = []
-  const call = async (_: OperationId, input: Input): Promise<Reply> => {
-    asked.push(input)
-    const { start_date: from = '', end_date: to = '' } = input as Record<string, string>
-    const within = Object.entries(days).filter(([day]) => day >= from && day <= to)
-    const credits_consumed = within.reduce((sum, [, credits]) => sum + credits, 0)
-    return { status: 200, body: { credits: 5, credits_consumed }, headers: {}, credits: 0 }
-  }
-  return { asked, call, close: async () => {} }
-}
-
-describe('credits consumption --last', () => {
-  const show = async (words: string, given: Given = {}) => {
-    const caller = consuming({ '2026-03-02': 4, '2026-03-10': 9 })
-    const line = `credits consumption --last ${words}`
-    const ended = await run(line, { terminal: false, env: keyed(home), caller, ...given })
-    return { ...ended, stdout: ended.stdout, asked: caller.asked.length }
-  }
-
-  it('prints a table in a pipe, and every other format on request', async () => {
-    expect((await show('3d')).stdout).toBe(
-      'Date        Credits\n2026-03-08        0\n2026-03-09        0\n2026-03-10        9\n',
-    )
-    expect(JSON.parse((await show('2d --json')).stdout)).toEqual([
-      { date: '2026-03-09', credits: 0 },
-      { date: '2026-03-10', credits: 9 },
-    ])
-    expect((await show('1d --format csv')).stdout).toBe('date,credits\n2026-03-10,9\n')
-  })
-
-  it('asks about halves only where credits were consumed', async () => {
-    const { asked, stdout } = await show('30d --json')
-    expect(asked).toBeLessThanOrEqual(11)
-    expect((JSON.parse(stdout) as { credits: number }[]).filter(({ credits }) => credits > 0)).toEqual([
-      { date: '2026-03-02', credits: 4 },
-      { date: '2026-03-10', credits: 9 },
-    ])
-  })
-
-  it('draws bars in ASCII where the locale is C', async () => {
-    const { stdout } = await show('1d', { terminal: true, env: { ...keyed(home), LC_ALL: 'C' } })
-    expect(stdout).toMatch(/^2026-03-10 {2}9 {2}#{40}\n/)
-  })
-
-  it('excludes days', async () => {
-    expect((await show('1d --start-date 2026-03-01')).code).toBe(2)
-  })
-})
-
 describe.skipIf(process.platform === 'win32')('the screens of a terminal', () => {
   beforeAll(async () => {
     mkdirSync(join(folder, 'exports'), { recursive: true })
@@ -186,11 +135,9 @@ describe.skipIf(process.platform === 'win32')('the screens of a terminal', () =>
     await check('batch-stopped', stopped, { ...given, ...own })
   })
 
-  it('show the credits of each day', async () => {
-    await check('credits-consumption', 'credits consumption --last 14d', {
-      env: keyed(home),
-      caller: consuming({ '2026-02-26': 120, '2026-03-02': 1_204, '2026-03-10': 9 }),
-    })
+  it('draw bars in ASCII where the locale is C', async () => {
+    const shown = await run('runs show --last', { env: { ...keyed(home), LC_ALL: 'C' } })
+    expect(shown.stdout).toMatch(/^Rows +\d+ +#+ 100 %$/m)
   })
 
   it('show the progress of a batch', async () => {

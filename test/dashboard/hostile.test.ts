@@ -160,14 +160,7 @@ describe('a dashboard that other machines can reach', () => {
     await fillWithSamples(filled)
   })
 
-  it('is refused without --dashboard-public', async () => {
-    for (const command of ['serve --dashboard', 'dashboard']) {
-      const ended = await filled.run(`${command} --port 0 --host 0.0.0.0 --public`)
-      expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('Add --dashboard-public')])
-    }
-  })
-
-  for (const options of [['--read-only'], ['--host', '0.0.0.0', '--public', '--dashboard-public']])
+  for (const options of [['--read-only'], ['--host', '0.0.0.0', '--public']])
     it(`changes nothing with ${options.join(' ')}`, async () => {
       const here = closeAfterTest(
         await serveDashboard(({ home }) => cpSync(filled.home, home, { recursive: true }), { options }),

@@ -295,7 +295,7 @@ describe('prospect mcp', () => {
       return (await client.listTools()).tools.map(({ name }) => name)
     }
     expect(await namesOf('--tools', 'accounts_enrich,ledger')).toEqual(['accounts_enrich', 'ledger'])
-    expect(await namesOf('--areas', 'credits,files')).toEqual([
+    expect(await namesOf('--tools', 'credits,files')).toEqual([
       ...'credits_show credits_consumption quote_file run_file run_status resume_run stop_run'.split(' '),
       'match_file',
     ])

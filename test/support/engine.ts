@@ -273,7 +273,7 @@ export type Bench = Awaited<ReturnType<typeof openBench>>
 /** Where benches keep their engine: in memory, unless a file of tests says otherwise. */
 export const benchDatabase = { open: () => openEngineDatabase(':memory:') }
 
-export async function openBench(location?: string, ids: Ids = randomIds, observedLimits?: boolean) {
+export async function openBench(location?: string, ids: Ids = randomIds) {
   const clock = new TestClock()
   const database = await (location === undefined ? benchDatabase.open() : openEngineDatabase(location))
   const store = database
@@ -283,7 +283,7 @@ export async function openBench(location?: string, ids: Ids = randomIds, observe
   const sleep = async (ms: number) => {
     sleeps.push(ms)
   }
-  const caller = createEngine({ store, source, clock, ids, sleep, observedLimits })
+  const caller = createEngine({ store, source, clock, ids, sleep })
   const { key = '', workspace } = await admin.init()
   return {
     caller,

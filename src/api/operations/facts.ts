@@ -57,7 +57,7 @@ export interface Facts {
   readonly quota?: Quota
   /** One rate, or one for live results and one for `live: false`. */
   readonly rate: Rate | { readonly live: Rate; readonly database: Rate }
-  /** A limit of its own that was observed and is not specified: clients keep to it, the engine only when asked to. */
+  /** A limit of its own that was observed and is not specified: clients keep to it, the engine has none. */
   readonly observedLimit?: Limit
   /** Its path below the synchronous base address of a server that has one. Observed, not specified. */
   readonly syncPath?: string

@@ -44,6 +44,7 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
   }
   const { explode, ...others } = writing
   const { onlyMissing, ...exploded } = others
+  const { maxCredits, maxCreditsPerDay, ...free } = running
   const rows =
     batch.into === undefined
       ? {
@@ -52,7 +53,7 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
           ...known,
           ...selecting,
           ...(operation.starts === 'import' ? exploded : manyOf(operation, shape) ? writing : others),
-          ...running,
+          ...(isPriced(operation) ? running : free),
           ...(operation.quota === 'profiles' ? quota : {}),
         }
       : { csv: listFile, ...reading, skipKnown: known.skipKnown, ...summary }

@@ -8,17 +8,14 @@ import { profileInUse } from '../context/home.js'
 import type { Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
-import { durationMs, notNegative, whole } from '../options/values.js'
+import { notNegative, whole } from '../options/values.js'
 import { numberAt, stringAt, valueAt } from '../output/records.js'
 import { formatNumber, type Look } from '../output/text.js'
-import type { OperationRequest } from './build.js'
 
 interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>
   readonly ids?: readonly string[]
   options?(): Option[]
-  /** Runs the command where its options ask for something else. Returns the exit code, or the request to send. */
-  run?(context: Context, request: OperationRequest): Promise<number | OperationRequest>
   /** Says more of a success that was printed. Throws where the command fails nevertheless. */
   after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
 }
@@ -36,14 +33,6 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     },
   },
   'account.show': { after: showSource },
-  'credits.consumption': {
-    options: () => [
-      new Option('--last <duration>', 'each of the last days up to today, such as 30d')
-        .argParser(durationMs)
-        .helpGroup(groups.request),
-    ],
-    run: async (context, request) => (await views()).showConsumption(context, request),
-  },
   'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
   'searches.list': { ids: ['id'] },
   'lists.get': { layout: async (body, look) => (await views()).listView(body, look) },

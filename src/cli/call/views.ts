@@ -1,81 +1,15 @@
-import { type Input, isOk, type Reply } from '../../api/calls/caller.js'
+import { type Input, isOk } from '../../api/calls/caller.js'
 import { failureOf } from '../../api/calls/errors.js'
 import { quotaLabel, quotaNames, quotas } from '../../api/operations/plans.js'
-import { dayMs } from '../../api/values/dates.js'
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { ListKind } from '../../lists/list-index.js'
 import type { Context } from '../context/context.js'
-import { Stop, UsageError } from '../context/errors.js'
-import { chosenFormat, fileOf, formatOf } from '../output/output.js'
-import { print } from '../output/print.js'
-import { bars, flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
+import { Stop } from '../context/errors.js'
+import { flatten, numberAt, type Row, sparkline, valueAt } from '../output/records.js'
 import { grid, record, table } from '../output/table.js'
-import { cellOfLeft, countOf, formatCredits, type Look } from '../output/text.js'
-import { targetTime } from '../target/resolve-target.js'
-import type { OperationRequest } from './build.js'
+import { cellOfLeft, type Look } from '../output/text.js'
 import { resolveListName } from './filter-names.js'
-import { reportRefusal } from './print.js'
 import { callOnce, everyPage } from './send.js'
-
-/**
- * `prospect credits consumption --last 30d`: prints the credits of each day until today. Returns the exit code, or the
- * request of the whole range where that is all that was asked for.
- */
-export async function showConsumption(context: Context, request: OperationRequest) {
-  const { input, invocation } = request
-  const { options } = invocation
-  if (typeof options.last !== 'number') return request
-  if (input.start_date !== undefined || input.end_date !== undefined)
-    throw new UsageError('--last and days cannot be used together.', 'Leave out --start-date and --end-date.')
-  const days = datesUntil(await targetTime(context), Math.max(1, Math.ceil(options.last / dayMs)))
-  const whole = { ...input, start_date: days[0], end_date: days.at(-1) }
-  if (options.dryRun === true) return { ...request, input: whole }
-  const credits = await readDays(context, request, days)
-  if (!Array.isArray(credits)) return reportRefusal(context, request.operation, credits)
-  // A drawing is for a terminal; a pipe gets the same as a table, unless it asks for another format.
-  const isTable = chosenFormat(context.globals) === undefined && fileOf(context.globals) === undefined
-  const format = isTable ? 'table' : formatOf(context)
-  const layout = context.streams.stdout.isTTY ? { layout: formatDays } : {}
-  await print(context.withGlobals({ format }), credits, { ...layout, columns: ['date', 'credits'] })
-  return 0
-}
-
-const datesUntil = (now: number, count: number): string[] =>
-  Array.from({ length: count }, (_, at) =>
-    new Date(now - (count - 1 - at) * dayMs).toISOString().slice(0, 10),
-  )
-
-/** Credits consumed on a day (UTC). */
-type DayCredits = Readonly<{ date: string; credits: number }>
-
-/** Reads the credits of each day. A range without any needs one request; of two halves, one is read. */
-async function readDays(context: Context, { operation }: OperationRequest, dates: readonly string[]) {
-  const read = async (part: readonly string[]): Promise<number | Reply> => {
-    const range = { start_date: part[0], end_date: part.at(-1) }
-    const reply = await callOnce(context, operation.id, range)
-    return (isOk(reply) ? numberAt(reply.body, 'credits_consumed') : undefined) ?? reply
-  }
-  const split = async (part: readonly string[], credits: number): Promise<DayCredits[] | Reply> => {
-    // Several days have none left to divide.
-    if (part.length === 1 || credits === 0) return part.map((date) => ({ date, credits }))
-    const [early, late] = [part.slice(0, part.length / 2), part.slice(part.length / 2)]
-    const first = await read(early)
-    if (typeof first !== 'number') return first
-    const before = await split(early, first)
-    if (!Array.isArray(before)) return before
-    const after = await split(late, credits - first)
-    return Array.isArray(after) ? [...before, ...after] : after
-  }
-  const all = await read(dates)
-  return typeof all === 'number' ? split(dates, all) : all
-}
-
-function formatDays(body: unknown, look: Look): string {
-  const days = body as readonly DayCredits[]
-  const total = days.reduce((sum, { credits }) => sum + credits, 0)
-  const drawn = days.map(({ date, credits }) => ({ label: date, value: credits }))
-  return `${bars(drawn, look)}\n${look.dim(`${formatCredits(total)} in ${countOf(days.length, 'day')}`)}\n`
-}
 
 /** Returns the table of `prospect credits`: the balance, and what is left of each quota and when it resets. */
 export function creditsView(body: unknown, look: Look): string {

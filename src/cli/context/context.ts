@@ -176,8 +176,6 @@ export interface TargetOptions {
   readonly names?: WireNames | undefined
   /** How the engine's deliveries carry their records; nested by default. */
   readonly deliveryShape?: DeliveryShape | undefined
-  /** Whether the engine counts limits that were observed and are not specified. */
-  readonly observedLimits?: boolean | undefined
 }
 
 /** Returns the version in package.json, which the build inserts here. */

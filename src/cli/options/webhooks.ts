@@ -12,7 +12,7 @@ import { isNetwork } from '../../client/ssrf-guard.js'
 import type { Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
-import { readStdin, readText } from '../context/io.js'
+import { readText } from '../context/io.js'
 import { fileOf } from '../output/output.js'
 import type { Invocation } from './command-environment.js'
 import { groups } from './global-options.js'
@@ -94,7 +94,6 @@ export const webhookUrl = (origin: string, token: string, known?: PublicAddress)
 
 export const secretOptions = optionRows({
   secretFile: ['<file>', 'read the signing secret from a file'],
-  secretStdin: ['', 'read the signing secret from stdin'],
 })
 
 export type SecretChoice = OptionsOf<typeof secretOptions>
@@ -103,11 +102,8 @@ export type SecretChoice = OptionsOf<typeof secretOptions>
 export const refusedSecret = (): Option =>
   new Option('--secret <secret>', 'refused').argParser(refuseSecret).hideHelp()
 
-/** From stdin, a file or PROSPECT_WEBHOOK_SECRET. During a rotation there are several, separated by white space. */
+/** From a file or PROSPECT_WEBHOOK_SECRET. During a rotation there are several, separated by white space. */
 export async function givenSecrets(streams: Streams, choice: SecretChoice): Promise<readonly string[]> {
-  if (choice.secretStdin && choice.secretFile !== undefined)
-    throw new UsageError('--secret-stdin and --secret-file cannot be used together.')
-  if (choice.secretStdin) return secretsIn(await readStdin(streams, 64 * 1024), 'stdin')
   if (choice.secretFile !== undefined) {
     checkSecret(resolve(streams.cwd, choice.secretFile))
     return secretsIn(await readText(streams, choice.secretFile, '--secret-file'), choice.secretFile)
@@ -118,7 +114,6 @@ export async function givenSecrets(streams: Streams, choice: SecretChoice): Prom
 
 /** Returns the name of the source of the signing secrets; `undefined` where none are given. */
 export function secretSource({ env }: Streams, choice: SecretChoice): string | undefined {
-  if (choice.secretStdin) return 'stdin'
   return choice.secretFile ?? (env.PROSPECT_WEBHOOK_SECRET ? 'PROSPECT_WEBHOOK_SECRET' : undefined)
 }
 

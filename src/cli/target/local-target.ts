@@ -31,7 +31,7 @@ type LocalOptions = TargetOptions & { readonly targets: (members: number) => Tar
 /** Creates the local target: the engine over this machine's store and catalogue. Each is opened on first use. */
 export function createLocal(machine: Machine, options: LocalOptions) {
   const { ids } = machine
-  const { targets, observedLimits } = options
+  const { targets } = options
   const sender = lazySender(machine, options)
   const shared = once(() => openEngineStore(machine))
   const catalogue = once(async () => {
@@ -62,7 +62,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const { createEngine } = await import('../../engine/request/engine.js')
     // A worker in the background would find the work itself, but later.
     const accepted = () => working?.wake()
-    return createEngine({ ...(await shared()), ...ports, accepted, observedLimits })
+    return createEngine({ ...(await shared()), ...ports, accepted })
   })
   const caller = once(async () => {
     const made = await engine()

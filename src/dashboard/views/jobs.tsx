@@ -166,15 +166,19 @@ async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Prom
       </Section>
       <Section title="First records">
         {records.length === 0 ? (
-          <Empty command={`engine jobs show ${id} --records`}>
-            None is stored here. All records of a job:{' '}
-          </Empty>
+          <Empty command={`${readerOf(job.kind)} ${id}`}>None is stored here. All records of a job: </Empty>
         ) : (
           <pre tabindex={0}>{records.map(({ record }) => record).join('\n')}</pre>
         )}
       </Section>
     </>
   )
+}
+
+/** Returns the command that shows what work of a kind has found. */
+function readerOf(kind: AsyncJob['kind']): string {
+  if (kind === 'list_import') return 'lists get'
+  return kind === 'contact_enrichment' ? 'contacts get' : 'searches get --all'
 }
 
 async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Html> {

@@ -46,8 +46,6 @@ interface EnginePorts extends Pick<WorkerPorts, 'store' | 'source' | 'vendors' |
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
   /** Where credits are bought; by default `/top-up` on the server's own origin. */
   readonly topUpUrl?: string
-  /** Whether to count limits that were observed at the real service and are not specified; off by default. */
-  readonly observedLimits?: boolean | undefined
 }
 
 const pause = (ms: number, signal?: AbortSignal) =>
@@ -131,12 +129,12 @@ async function answer(
     if (now >= principal.workspace.nextAllocationAt) await grantDue(ports.store, principal.workspace, now)
     const row = operationOn(operation(id), principal.workspace.plan)
     const count = async (live: unknown) => {
-      const admission = await countRequest(ports.store, row, principal, live, now, ports.observedLimits)
+      const admission = await countRequest(ports.store, row, principal, live, now)
       readRateHeaders = () => rateHeaders(admission, engineNow())
       if (admission.refused) throw new ApiError('rate_limited')
     }
     const { isCounted, isChosenByLive } = countingOf(row)
-    if ((isCounted || ports.observedLimits) && !isChosenByLive) await count(undefined)
+    if (isCounted && !isChosenByLive) await count(undefined)
     const given = await readInput()
     if (isCounted && isChosenByLive) await count(given.live)
     const input = await check(ports, row, given, principal)
@@ -301,9 +299,8 @@ async function countRequest(
   principal: Principal,
   live: unknown,
   now: number,
-  observed?: boolean,
 ) {
-  const windows = windowsOf(operation, principal.workspace.plan, live, observed)
+  const windows = windowsOf(operation, principal.workspace.plan, live)
   if (windows.length === 0) return { refused: false, windows: [] }
   const owner = `user:${principal.member.id}`
   return store.transaction(async (tx) => {

@@ -94,7 +94,6 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
     at: (seq: number) => findOne('seq = ?', seq),
     idsStartingWith: startingWith('id'),
     /** Returns the ids of searches, imports, lists and enrichments. */
-    searchesStartingWith: startingWith('search'),
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
     arrived: async (path: string, after: number, limit: number) => {
       const sql = 'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?'

@@ -108,7 +108,6 @@ function newestDeliveries(command: string): Exit {
 const stored: Readonly<Record<string, Exit>> = {
   'contacts get': printed('contacts get --last --json'),
   'searches get': printed('searches get --last --json'),
-  'engine jobs show': printed('engine jobs show --last --records --json'),
   'engine deliveries show': newestDeliveries('engine deliveries show'),
   'engine deliveries retry': async (world) =>
     (await newestDeliveries('engine deliveries retry')(world)) + (await world.run('engine jobs run')),
@@ -220,7 +219,7 @@ const silent: Readonly<Record<string, string>> = {
   'settings of this machine':
     'init, login, logout, config *, profiles *, completion, commands, openapi, doctor',
   'counts, prices and names of fields':
-    'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine deliveries list, providers list, providers stats, providers balance, engine faults *',
+    'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers stats, providers balance, engine faults *',
   'the workspace itself':
     'engine plan set, engine credits *, engine quotas set, engine members *, engine keys *, engine session set, engine clock *, engine webhooks secret, engine workspaces *, providers add, providers remove, providers enable, providers disable, providers order, engine jobs retry',
   'whole copies, which keep what is suppressed':

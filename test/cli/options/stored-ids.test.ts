@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { openState } from '../../../src/storage/state/open.js'
-import { eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 import { answering, ends, errorOf, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
@@ -90,26 +88,6 @@ describe('ids of this machine', () => {
     const caller = answering({ status: 404, body: { error: 404, message: 'Not found' } })
     await here.run(`searches get 7f6f ${server}`, { caller })
     expect(caller.asked[0]?.input).toEqual({ id: '7f6f' })
-  })
-
-  it('of searches are accepted by their beginning where events are about them', async () => {
-    const state = await openState(here.path('state.db'))
-    const event = (search: string) => ({
-      id: `msg_${search}`,
-      path: 'p',
-      receivedAt: 1,
-      event: 'lead_search.completed',
-      search,
-      verified: true,
-      headers: {},
-      body: '{}',
-    })
-    for (const search of ['7f6f2d0e-1', '7f6f9999-2']) await eventsOver(state).keep(event(search))
-    await state.close()
-    const found = await here.json<{ search_id: string }[]>('events list --search 7f6f2')
-    expect(found.map(({ search_id }) => search_id)).toEqual(['7f6f2d0e-1'])
-    expect((await here.run('events list --search 7f6f')).code).toBe(2)
-    expect(await here.json('events list --search unknown')).toEqual([])
   })
 
   it.each([

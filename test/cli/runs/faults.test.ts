@@ -49,7 +49,7 @@ describe.each(['a server', 'a governed proxy'])('a batch over %s with faults', (
     const owner = filled.copy()
     onTestFinished(() => owner.remove())
     owner.write('faults.txt', faults)
-    let env = await serving(owner, `--faults ${owner.path('faults.txt')} --seed 7`)
+    let env = await serving(owner, `--faults ${owner.path('faults.txt')}`)
     if (way === 'a governed proxy') {
       const proxy = newMachine()
       await proxy.json('init')

@@ -4,7 +4,6 @@ import { answers, closeAfterTest, received } from '../../client/listeners.js'
 import { type Served, served } from '../../client/serving.js'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
-import { openBench } from '../../support/engine.js'
 import { call, targets, work } from './targets.js'
 
 const engine = async (): Promise<Served> => closeAfterTest(await served())
@@ -82,23 +81,10 @@ describe('the synchronous waterfall of a server', () => {
     expect(Object.keys(addresses).filter((name) => name.startsWith('phone'))).toEqual([])
   })
 
-  it('has a limit of 50 requests a second and user only where the engine is told to count it', async () => {
-    for (const [observedLimits, expected] of [
-      [undefined, Array(51).fill(200)],
-      [true, [...Array(50).fill(200), 429]],
-    ] as const) {
-      const bench = await openBench(undefined, undefined, observedLimits)
-      const statuses: number[] = []
-      for (let at = 0; at < 51; at++)
-        statuses.push((await bench.call('contacts.enrich_sync', contact)).status)
-      expect(statuses).toEqual(expected)
-      await bench.caller.close()
-    }
-  })
-
   it('is called at sync_base_url with the stored key when the origin is the same', async () => {
     const { origin, asked } = await recording()
-    await here.json(`profiles add team --base-url ${origin}/api/v2 --sync-base-url ${origin}/v2`)
+    await here.json(`profiles add team --base-url ${origin}/api/v2`)
+    await here.json(`config set sync_base_url ${origin}/v2 --profile team`)
     for (const more of ['', '--direct'])
       await here.run(`${line} ${more}`, { env: { PROSPECT_API_KEY: 'key-of-the-server' } })
     expect(asked()).toEqual(Array(2).fill('/v2/contacts/single_enrich key-of-the-server'))
@@ -106,7 +92,8 @@ describe('the synchronous waterfall of a server', () => {
 
   it('has its own login where the origin is another, and never gets the key of the first', async () => {
     const [main, sync] = [await recording(), await recording()]
-    await here.json(`profiles add team --base-url ${main.origin}/api/v2 --sync-base-url ${sync.origin}/v2`)
+    await here.json(`profiles add team --base-url ${main.origin}/api/v2`)
+    await here.json(`config set sync_base_url ${sync.origin}/v2 --profile team`)
     const run = () => here.run(line, { env: { PROSPECT_API_KEY: 'key-of-the-first' } })
     const without = await run()
     expect([without.code, without.stderr.includes('prospect login --sync')]).toEqual([3, true])

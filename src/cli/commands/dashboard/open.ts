@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Caller } from '../../../api/calls/caller.js'
-import { Refusal, type Report } from '../../../api/calls/errors.js'
+import type { Report } from '../../../api/calls/errors.js'
 import { once, withoutUndefined } from '../../../api/values/objects.js'
 import type {
   DashboardPorts,
@@ -43,16 +43,13 @@ export interface DashboardChoices {
 
 export const exposureOptions = optionRows({
   readOnly: ['', 'a read-only dashboard, without buttons'],
-  dashboardPublic: ['', 'allow a read-only dashboard with --public'],
 })
 
 type ExposureOptions = OptionsOf<typeof exposureOptions> & { readonly public?: boolean }
 
-/** Returns whether the dashboard refuses every action. Throws a `UsageError` when it may not be served at all. */
-export function readExposure({ public: isPublic, readOnly, dashboardPublic }: ExposureOptions): boolean {
-  if (isPublic && !dashboardPublic) throw new Refusal('usage.dashboard_public')
-  return readOnly === true || isPublic === true
-}
+/** Whether the dashboard refuses every action: also where other machines can reach it. */
+export const refusesActions = ({ public: isPublic, readOnly }: ExposureOptions): boolean =>
+  readOnly === true || isPublic === true
 
 /** Opens the dashboard of the workspace in use over the ports behind the commands. `caller` answers what is tried. */
 export async function openDashboard(

@@ -1,12 +1,9 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import { recordOf } from '../../../client/parse-delivery.js'
 import { type Delivery, deliveryStates } from '../../../engine/tables/deliveries.js'
 import { type AsyncJob, jobStates } from '../../../engine/tables/jobs.js'
-import { readByOrdinal } from '../../call/result.js'
 import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
-import { openAdmin } from '../../context/open-databases.js'
 import {
   type CommandFactory,
   expandId,
@@ -14,8 +11,8 @@ import {
   type StoredKind,
 } from '../../options/command-environment.js'
 import { isoTime, whole } from '../../options/values.js'
-import { print, printRecords } from '../../output/print.js'
-import { columnsOfKind, type Row, toView } from '../../output/records.js'
+import { print } from '../../output/print.js'
+import { toView } from '../../output/records.js'
 import { namesOf } from '../../target/resolve-target.js'
 
 export const jobsCommand: CommandFactory = ({ command, group }) =>
@@ -32,19 +29,13 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
           ids: ['id'],
         },
       ),
-    command('show', 'Show a job, or with --records what it found')
+    command('show', 'Show a job; searches get has what it found')
       .addStoredId(storedJob)
-      .withOptions({ records: ['', 'the records it has found so far'] })
-      .addLayout()
       .reads('engine')
-      .run(async (context, invocation) => {
-        const { options } = invocation
-        const admin = await openAdmin(context)
+      .printAdmin(async (admin, invocation) => {
         const [id = ''] = await resolveIds(invocation, storedJob, admin.jobsStartingWith)
         const job = await admin.job(id)
-        const view = { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
-        if (!options.records) return print(context, view)
-        return printRecords(context, () => recordsOf(admin, job), { columns: columnsOfKind(job.kind) })
+        return { ...toJobView(job), webhook_url: job.webhookUrl, custom: job.custom }
       }),
     command('retry', 'Retry a failed job, as a new job')
       .addStoredId(storedJob)
@@ -65,14 +56,6 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
         })
       }),
   ])
-
-type Admin = Awaited<ReturnType<typeof openAdmin>>
-
-/** Yields the records of a job in the order found. A company has what was found with it beside its fields. */
-async function* recordsOf(admin: Admin, { id, kind }: AsyncJob): AsyncGenerator<Row> {
-  for await (const { record } of readByOrdinal((...page) => admin.jobRecords(id, ...page)))
-    yield recordOf(kind, JSON.parse(record) as Row)
-}
 
 const storedJob: StoredKind = { noun: 'job', list: 'engine jobs list' }
 

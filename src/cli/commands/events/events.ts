@@ -17,7 +17,7 @@ import type { Context, Machine } from '../../context/context.js'
 import { exitOfSignal, interruptible } from '../../context/io.js'
 import { openAdmin, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { expandId, resolveIds, type StoredKind } from '../../options/command-environment.js'
+import { resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, positiveWhole, readTimes, timeOptions } from '../../options/values.js'
 import { targetUrl, webhookUrl } from '../../options/webhooks.js'
 import { print, printRecords, type View } from '../../output/print.js'
@@ -32,7 +32,7 @@ export const eventsCommand: CommandFactory = ({ command, group }) =>
       .reads('records')
       .run(async (context, { options }) => {
         const events = await openEvents(context)
-        const which = await readFilter(events, options, context.clock.now())
+        const which = readFilter(options, context.clock.now())
         const records = async function* (): AsyncGenerator<Row> {
           for await (const { search: search_id, ...event } of readEvents(events, which, 'newest'))
             yield {
@@ -68,7 +68,7 @@ export const eventsCommand: CommandFactory = ({ command, group }) =>
       .run(async (context, { options }) => {
         const target = targetUrl((options as { to: string }).to, '--to')
         const events = await openEvents(context)
-        const which = await readFilter(events, options, context.clock.now())
+        const which = readFilter(options, context.clock.now())
         return sendAll(context, { events, target, numbers: readNumbers(events, which) })
       }),
     command(
@@ -135,7 +135,6 @@ export async function* readNumbers(events: Events, which: EventSelection): Async
 
 const filterOptions = optionRows({
   event: ['<name>', 'only this event, such as lead_search.completed, lead_search or completed'],
-  search: ['<id>', 'only of this search, import, list or enrichment (an id or its beginning)'],
   ...timeOptions,
   limit: ['-L <n>', 'at most this many', positiveWhole],
 })
@@ -146,13 +145,11 @@ interface EventSelection {
 }
 
 /** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
-async function readFilter(events: Events, given: OptionsOf<typeof filterOptions>, now: number) {
-  // `--to` of forward is an address.
-  const { event, since, until } = given
-  const whole = given.search && (await expandId(given.search, 'search', events.searchesStartingWith))
-  const named = withoutUndefined({ event, search: whole ?? given.search })
-  const filter: EventFilter = { ...named, ...readTimes(withoutUndefined({ since, until }), now) }
-  return { filter, limit: given.limit ?? Number.POSITIVE_INFINITY }
+function readFilter(
+  { event, limit = Number.POSITIVE_INFINITY, ...times }: OptionsOf<typeof filterOptions>,
+  now: number,
+): EventSelection {
+  return { filter: withoutUndefined({ event, ...readTimes(times, now) }), limit }
 }
 
 const pageRows = 500

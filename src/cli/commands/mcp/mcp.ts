@@ -3,7 +3,6 @@ import { dirname, join, resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../api/calls/errors.js'
-import { areaOf, operations } from '../../../api/operations/table.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { pickFields } from '../../../api/values/objects.js'
 import type { McpOptions } from '../../../mcp/server.js'
@@ -27,10 +26,6 @@ import { startListening } from '../serve/http-server.js'
 
 const defaultPort = 4012
 
-const ownAreas = ['files', 'flows', 'ledger'] as const
-
-const areas = [...new Set(operations().map(({ id }) => areaOf(id))), ...ownAreas]
-
 const mcpOptions = optionRows({
   maxCredits: ['<n>', 'the most credits that this server may spend (default: 0, so nothing is)', whole],
   maxCost: [
@@ -39,8 +34,7 @@ const mcpOptions = optionRows({
     costs,
   ],
   root: ['<folder>', 'the only folder that files are read from and written to (default: the current one)'],
-  tools: ['<names>', 'only these tools: accounts_enrich,quote_file'],
-  areas: ['<names>', `only the tools of these areas: ${areas.slice(0, 3).join(',')},files`, listOf(areas)],
+  tools: ['<names>', 'only these tools, or those of an area: quote_file,accounts,files'],
   allowCommands: ['', 'let flows start programs and send rows to addresses'],
   http: ['', 'serve over HTTP on this machine, to clients with a token'],
   port: ['<n>', `with --http: the port, 0 for a free one (default: ${defaultPort})`, port],
@@ -118,21 +112,21 @@ async function serveHttp(
   }
 }
 
-/** Returns the chosen tools. Throws UsageError for a name that no tool has. */
-async function chooseTools(context: Context, { tools: names, areas: chosen, allowCommands }: Options) {
+/** Returns the chosen tools. Throws UsageError for a name that no tool and no area has. */
+async function chooseTools(context: Context, { tools: names, allowCommands }: Options) {
   const { operationTools } = await import('../../../mcp/tools.js')
   const { fileTools } = await import('../../../mcp/file-tools.js')
   const own = await operationTools(!context.isLocal(), (row) => context.priced(row))
   const all = [...own, ...fileTools(allowCommands === true)]
-  const read = listOf(all.map(({ name }) => name))
-  let wanted: readonly string[] | undefined
+  if (names === undefined) return all
+  const read = listOf([...new Set(all.flatMap(({ name, area }) => [name, area]))])
+  let wanted: readonly string[]
   try {
-    wanted = names === undefined ? undefined : read(names, [])
+    wanted = read(names, [])
   } catch (error) {
     throw new UsageError(`--tools does not take "${names}".`, (error as Error).message)
   }
-  if (!wanted && !chosen) return all
-  return all.filter(({ name, area }) => wanted?.includes(name) || chosen?.some((one) => one === area))
+  return all.filter(({ name, area }) => wanted.includes(name) || wanted.includes(area))
 }
 
 function documentsFolder(): string {

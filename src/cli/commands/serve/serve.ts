@@ -15,10 +15,10 @@ import { writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
 import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
-import { engineOption, type OptionsOf, optionRows, repeated, whole } from '../../options/values.js'
+import { engineOption, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
 import { namesOf } from '../../target/resolve-target.js'
-import { type DashboardChoices, exposureOptions, openDashboard, readExposure } from '../dashboard/open.js'
+import { type DashboardChoices, exposureOptions, openDashboard, refusesActions } from '../dashboard/open.js'
 import { readFaults } from '../engine/faults.js'
 import { type Backend, listenOptions, openEngineBackend, startListening } from './http-server.js'
 
@@ -39,12 +39,11 @@ export const serveCommand: CommandFactory = ({ command }) =>
       const { streams, notify } = context
       const { allowHost = [], ...address } = choices
       let listening: Listening | undefined
-      const isReadOnly = choices.dashboard ? readExposure(choices) : true
       const backend = await openBackend(context, choices, () => listening?.baseUrl ?? '/api/v2')
       if (!backend) return
       const urls = { origin: () => listening?.origin ?? '', apiUrl: () => listening?.baseUrl ?? '' }
       const dashboard = choices.dashboard
-        ? await openDashboardOf(backend, { ...urls, isReadOnly })
+        ? await openDashboardOf(backend, { ...urls, isReadOnly: refusesActions(choices) })
         : undefined
       const plain = dashboard
         ? async (request: Request) => dashboard.handle(request) ?? backend.handler(request)
@@ -73,7 +72,6 @@ const serveOptions = optionRows({
   ...listenOptions(defaultPort),
   allowHost: ['<name>', 'another host name that clients use (repeatable)', repeated],
   ...deliveringOptions,
-  observedLimits: ['', 'also apply the observed limit of 50 synchronous waterfalls a second'],
   logRequests: ['', 'log each request on stderr; as NDJSON with --json'],
   noWorker: ['', 'queue jobs, and leave them to prospect worker'],
   upstream: [
@@ -84,7 +82,6 @@ const serveOptions = optionRows({
     '<file>',
     'let calls and deliveries fail as this file says, while the server runs (see engine faults)',
   ],
-  seed: ['<n>', 'with --faults: choose the same calls each time (default: 0)', whole],
   publicUrl: ['<url>', 'the address where it reaches this machine: its webhooks come here and are forwarded'],
   dashboard: ['', 'also serve the dashboard under /dashboard, and print a one-time link to it'],
   ...exposureOptions,
@@ -101,27 +98,23 @@ function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'sour
 /** Opens what is served: the engine of this machine, or another server. `undefined` when a signal ends a wait. */
 async function openBackend(outer: Context, options: ServeOptions, baseUrl: () => string) {
   const { allowTarget, database = outer.home.engine, host = '127.0.0.1', worker = true, upstream } = options
-  const { publicUrl, secretFile, secretStdin, observedLimits, deliveryShape, seed } = options
-  if (seed !== undefined && options.faults === undefined)
-    throw new UsageError('--seed needs --faults.', 'Add --faults FILE.')
+  const { publicUrl, secretFile, deliveryShape } = options
   const targets = targetsOf('server', allowTarget, isLoopback(host))
   if (upstream !== undefined) {
     if (options.faults !== undefined) throw new Refusal('usage.faults_upstream')
     const { openProxy } = await import('./proxy.js')
     const context = outer.withDatabase(database, { targets })
-    const secrets = withoutUndefined({ secretFile, secretStdin })
+    const secrets = withoutUndefined({ secretFile })
     const proxied = { upstream, publicUrl, secrets, targets, baseUrl }
     return openWhenWritable(context, () => openProxy(context, proxied))
   }
   if (outer.globals.direct)
     throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
-  if (publicUrl !== undefined || secretFile !== undefined || secretStdin)
-    throw new Refusal('usage.upstream_options')
+  if (publicUrl !== undefined || secretFile !== undefined) throw new Refusal('usage.upstream_options')
   // The words of a server in the profile are that server's.
   const names = namesOf(outer.globals, {})
-  const faults =
-    options.faults === undefined ? undefined : await readFaults(outer.streams, options.faults, seed)
-  const context = outer.withDatabase(database, { targets, names, observedLimits, deliveryShape })
+  const faults = options.faults === undefined ? undefined : await readFaults(outer.streams, options.faults)
+  const context = outer.withDatabase(database, { targets, names, deliveryShape })
   return openWhenWritable(context, () =>
     openEngineBackend(context, { words: names, worker, baseUrl }, faults),
   )
@@ -226,13 +219,12 @@ export const dashboardCommand: CommandFactory = ({ command }) =>
     .withOptions(dashboardOptions)
     .run(async (outer, { options }) => {
       const { allowHost = [], database = outer.home.engine, open, ...choices } = options
-      const isReadOnly = readExposure(choices)
       const context = outer.withDatabase(database)
       let listening: Listening | undefined
       const local = context.withGlobals({ local: true })
       const caller = await local.caller()
       const setup = {
-        isReadOnly,
+        isReadOnly: refusesActions(choices),
         origin: () => listening?.origin ?? '',
         // Where prospect serve listens unless told otherwise.
         apiUrl: () => `http://127.0.0.1:${defaultPort}/api/v2`,

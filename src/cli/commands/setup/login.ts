@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from 'commander'
 import { ConnectionLost, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
@@ -207,12 +206,10 @@ export const initCommand: CommandFactory = ({ command }) =>
     .withOptions(initOptions)
     .run(async (context, { options }) => {
       const { local, baseUrl } = context.globals
-      const { workspace, email, sample, ownData } = options
+      const { sample, ownData } = options
       if (ownData && sample) throw new UsageError('--own-data and --sample cannot be used together.')
       // Where a workspace exists, too, to connect a server later.
-      const isGiven = [local, baseUrl, workspace, email, sample, ownData, context.globals.yes].some(
-        (one) => one !== undefined,
-      )
+      const isGiven = [local, baseUrl, sample, ownData, context.globals.yes].some((one) => one !== undefined)
       const asked = isGiven ? undefined : await askForPlace(context)
       const place = local ? undefined : (baseUrl ?? asked)
       if (place !== undefined && !isHere(place)) return initRemote(context, place)
@@ -221,24 +218,21 @@ export const initCommand: CommandFactory = ({ command }) =>
         ownData: ownData ?? place === 'own',
         sample: sample ?? (await offerSample(context, place)),
       }
-      await print(context, await initLocal(context, { workspace, email, ...chosen }))
+      await print(context, await initLocal(context, chosen))
     })
 
 interface LocalChoices {
-  readonly workspace?: string | undefined
-  readonly email?: string | undefined
-  readonly sample?: boolean | undefined
-  readonly ownData?: boolean | undefined
+  readonly sample: boolean
+  readonly ownData: boolean
 }
 
 /** Creates the workspace of this machine. One that exists stays as it is. */
-async function initLocal(context: Context, { workspace: name, email, sample, ownData }: LocalChoices) {
+async function initLocal(context: Context, { sample, ownData }: LocalChoices) {
   const admin = await context.admin()
-  const made = await admin.init(withoutUndefined({ workspace: name, email, isOwnData: ownData }))
-  const { workspace, member, key, credits, created } = made
+  const { workspace, member, key, credits, created } = await admin.init({ isOwnData: ownData })
   if (key !== undefined) storeKey(context, localOrigin(workspace.id), key)
   if (!created) {
-    const isOther = ownData === true && isMeteredPlan(workspace.plan)
+    const isOther = ownData && isMeteredPlan(workspace.plan)
     const change = isOther
       ? ` To look up your own data without credits: prospect engine plan set ${ownPlan}`
       : ''
@@ -246,7 +240,7 @@ async function initLocal(context: Context, { workspace: name, email, sample, own
   }
   if (sample) await addSample(context)
   // Until it has data, every lookup is refused.
-  else if ((await context.source())?.kind === 'empty') context.notify(noDataYet(ownData === true))
+  else if ((await context.source())?.kind === 'empty') context.notify(noDataYet(ownData))
   const { name: profile } = currentProfile(context)
   return { workspace: workspace.name, member: member.email, plan: workspace.plan, credits, profile }
 }
@@ -273,20 +267,7 @@ const offerSample = async (context: Context, place: string | undefined): Promise
   (await context.source())?.kind === 'empty' &&
   (await agrees(context, 'Load invented companies and people to practise with?', 'yes'))
 
-function parseWorkspaceName(text: string): string {
-  if (!/^\S.{0,99}$/.test(text)) throw new InvalidArgumentError('Give a name of 1 to 100 characters.')
-  return text
-}
-
-function parseEmail(text: string): string {
-  if (!/^[^\s@]+@[^\s@]+$/.test(text) || text.length > 254)
-    throw new InvalidArgumentError('Give an email address.')
-  return text.toLowerCase()
-}
-
 const initOptions = optionRows({
-  workspace: ['<name>', 'name of the workspace (default: Local)', parseWorkspaceName],
-  email: ['<address>', 'email address of its first member (default: me@localhost)', parseEmail],
   ownData: ['', 'for data that you import: lookups cost no credits and use no quotas'],
   sample: ['', 'load sample companies and people too'],
 })

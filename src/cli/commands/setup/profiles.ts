@@ -38,12 +38,7 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
     command('add', 'Add a profile; the options that are given become its settings')
       .withTarget('baseUrl', 'insecureHttp', 'networkName', 'premiumName', 'timeout', 'maxWait')
       .argument('<name>', 'letters, digits, - and _')
-      .withOptions({
-        plan: ['<name>', "the plan of the server's workspace, such as growth"],
-        idempotency: ['<header>', 'the header of idempotency keys that the server supports, or none'],
-        syncBaseUrl: ['<url>', 'the address of its synchronous waterfall, where it has one; ends in /v2'],
-        publicUrl: ['<url>', 'where the server reaches this machine, for deliveries'],
-      })
+      .withOptions({ plan: ['<name>', "the plan of the server's workspace, such as growth"] })
       .printResult(async (context, { args: [name = ''], options }) => {
         if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
           throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
@@ -72,9 +67,8 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
       }),
   ])
 
-/** Settings that are options of commands, too. */
-const typedSettings =
-  'base_url timeout max_wait network_name premium_name plan idempotency public_url sync_base_url'.split(' ')
+/** Settings that are options of commands, too; the others are set with `config set`. */
+const typedSettings = 'base_url timeout max_wait network_name premium_name plan'.split(' ')
 
 function toProfileRows({ settings }: Machine) {
   const { profiles = {}, profile: used = 'default' } = settings()

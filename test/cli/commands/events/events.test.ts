@@ -128,13 +128,13 @@ describe('events replay and forward', () => {
     expect(got).toEqual([])
   })
 
-  it.each([
-    ['--search s1', ['a', 'b']],
-    ['--limit 1', ['a']],
-  ])('forwards the events that match %s oldest first: %j', async (options, ids) => {
-    const ended = await run('events', 'forward', '--to', target, ...options.split(' '))
-    expect([ended.code, got.map(({ id }) => id)]).toEqual([0, ids])
-  })
+  it.each([['--limit 1', ['a']]])(
+    'forwards the events that match %s oldest first: %j',
+    async (options, ids) => {
+      const ended = await run('events', 'forward', '--to', target, ...options.split(' '))
+      expect([ended.code, got.map(({ id }) => id)]).toEqual([0, ids])
+    },
+  )
 
   it('continues after a refused event and exits 11', async () => {
     status = (id) => (id === 'a' ? 422 : 200)

@@ -138,12 +138,12 @@ describe('listen', () => {
 
   it.each<[string, string[], Given]>([
     ['a file', ['--secret-file', 'webhook.secret'], {}],
-    ['stdin', ['--secret-stdin'], { stdin: `${secret}\n` }],
-    ['stdin, as a command prints it', ['--secret-stdin'], { stdin: JSON.stringify({ secret }) }],
+    ['a file, as a command prints it', ['--secret-file', 'printed.secret'], {}],
     ['the environment', [], { env: { PROSPECT_WEBHOOK_SECRET: secret } }],
     ['a file of two', ['--secret-file', 'two.secret'], {}],
   ])('accepts only deliveries signed with the secret of %s', async (_, options, given) => {
     here.write('webhook.secret', `${secret}\n`, 0o600)
+    here.write('printed.secret', JSON.stringify({ secret }), 0o600)
     writeFileSync(here.path('two.secret'), `${newSecret(randomBytes(32))}\n${secret}\n`, {
       mode: 0o600,
     })

@@ -72,8 +72,8 @@ describe('serve', () => {
 
   it('lets calls fail as the file of --faults says, while it runs', async () => {
     const key = await here.newKey()
-    here.write('faults.txt', 'credits --status 500 --nth 2\n')
-    const { line, stop } = await serve('--faults', here.path('faults.txt'), '--seed', '7')
+    here.write('faults.txt', 'credits --status 500 --nth 2 --seed 7\n')
+    const { line, stop } = await serve('--faults', here.path('faults.txt'))
     const credits = () => ask({ baseUrl: line, key }, '/credits')
     expect((await credits()).headers.get('x-prospect-fault')).toBeNull()
     const refused = await credits()

@@ -102,9 +102,7 @@ describe('profiles', () => {
   it('stores the address and field names of a server in a profile', async () => {
     const url = 'https://api.example/api/v2'
     const words = ['--base-url', `${url}/`, '--plan', 'growth', '--network-name', 'linkedin']
-    words.push('--public-url', 'https://tunnel.example/in')
-    const reached = { public_url: 'https://tunnel.example/in', network_name: 'linkedin' }
-    const added = { name: 'far', target: 'remote', base_url: url, plan: 'growth', ...reached }
+    const added = { name: 'far', target: 'remote', base_url: url, plan: 'growth', network_name: 'linkedin' }
     expect(await here.json('profiles', 'add', 'far', ...words)).toMatchObject(added)
     expect(await here.json('profiles list')).toContainEqual(expect.objectContaining({ base_url: url }))
   })
