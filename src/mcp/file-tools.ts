@@ -17,7 +17,9 @@ const text = (description: string) => z.string().min(1).describe(description)
 const pairs = z
   .record(z.string(), z.string())
   .optional()
-  .describe('Which column fills a field, such as {"domain": "Website"}; recognised without it')
+  .describe(
+    'Which column fills a field, such as {"domain": "Website"}; recognised without it, and none fills one with ""',
+  )
 const runId = z
   .string()
   .regex(/^[0-9a-f][0-9a-f-]*$/)
@@ -117,6 +119,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       credits: z.object({ min: z.number(), expected: z.number(), max: z.number() }),
       balance: z.number().nullable(),
       seconds: z.number().nullable(),
+      mapping: z.looseObject({}).describe('Which column fills which field'),
       problem: runFields.problem,
     }),
     reads,

@@ -48,13 +48,6 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
     const event = await driver.read((connection) => findEvent(connection, condition, value))
     return event && clean(event)
   }
-  /** Returns the values of a column that begin so, those of the newest events first. */
-  const startingWith = (column: 'id' | 'search') => async (prefix: string, limit: number) => {
-    const sql = `SELECT ${column} AS found, max(seq) AS seq FROM events WHERE substr(${column}, 1, length(?)) = ?
-      GROUP BY ${column} ORDER BY seq DESC LIMIT ?`
-    const rows = await driver.read((reads) => reads.all<{ found: string }>(sql, prefix, prefix, limit))
-    return rows.map(({ found }) => found)
-  }
   return {
     clean,
     /** Keeps a clean delivery as `Inbox` says; with `forwardTo` a new one also waits to be forwarded. */
@@ -92,7 +85,13 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
     /** Returns an event by its id; the newest where several addresses got one with the same id. */
     find: (id: string) => findOne('id = ? ORDER BY seq DESC LIMIT 1', id),
     at: (seq: number) => findOne('seq = ?', seq),
-    idsStartingWith: startingWith('id'),
+    /** Returns the ids that begin so, those of the newest events first. */
+    idsStartingWith: async (prefix: string, limit: number) => {
+      const sql = `SELECT id, max(seq) AS seq FROM events WHERE substr(id, 1, length(?)) = ?
+        GROUP BY id ORDER BY seq DESC LIMIT ?`
+      const rows = await driver.read((reads) => reads.all<{ id: string }>(sql, prefix, prefix, limit))
+      return rows.map(({ id }) => id)
+    },
     /** Returns the ids of searches, imports, lists and enrichments. */
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
     arrived: async (path: string, after: number, limit: number) => {
