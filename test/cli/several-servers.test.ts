@@ -152,16 +152,12 @@ describe('the key of several servers', () => {
     const line =
       'contacts waterfall --sync --profile team --network-url https://www.network.example/in/a --enrichment-type email'
     const env = { PROSPECT_API_KEY: 'key-of-both' }
-    await here.json(
-      `profiles add team --base-url ${addresses} --sync-base-url ${second.origin}/v2,${first.origin}/v2`,
-    )
+    await here.json(`profiles add team --base-url ${addresses}`)
+    await here.json(`config set sync_base_url ${second.origin}/v2,${first.origin}/v2 --profile team`)
     await second.close()
     expect((await here.run(line, { env })).code).toBe(9)
     expect(first.keys).toEqual(['key-of-both'])
-    await here.json('profiles remove team')
-    await here.json(
-      `profiles add team --base-url ${addresses} --sync-base-url ${first.origin}/v2,${other.origin}/v2`,
-    )
+    await here.json(`config set sync_base_url ${first.origin}/v2,${other.origin}/v2 --profile team`)
     const refused = await here.run(line, { env })
     expect([refused.code, other.keys, first.keys.length]).toEqual([3, [], 1])
   })

@@ -28,7 +28,6 @@ export interface KeptEvent extends ReceivedDelivery {
 export interface EventFilter {
   /** A whole name, or one of its halves: `lead_search`, `completed`. */
   readonly event?: string
-  readonly search?: string
   /** Received at or after. */
   readonly since?: number
   /** Received before. */
@@ -60,14 +59,13 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
       ),
     /** Returns events behind the one with the number `after`, at most `limit`. */
     list: async (
-      { event, search, since, until }: EventFilter,
+      { event, since, until }: EventFilter,
       order: 'newest' | 'oldest',
       limit: number,
       after?: number,
     ): Promise<ListedEvent[]> => {
       const [behind, direction] = order === 'newest' ? ['<', 'DESC'] : ['>', 'ASC']
       const { where, values } = joinGiven([
-        ['search = ?', search],
         ['received_at >= ?', since],
         ['received_at < ?', until],
         [`seq ${behind} ?`, after],
@@ -92,7 +90,6 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
       const rows = await driver.read((reads) => reads.all<{ id: string }>(sql, prefix, prefix, limit))
       return rows.map(({ id }) => id)
     },
-    /** Returns the ids of searches, imports, lists and enrichments. */
     /** Returns deliveries to a path behind the number `after`, in the order of arrival, at most `limit`. */
     arrived: async (path: string, after: number, limit: number) => {
       const sql = 'SELECT seq, event, body FROM events WHERE path = ? AND seq > ? ORDER BY seq LIMIT ?'

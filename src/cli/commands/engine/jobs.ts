@@ -29,7 +29,7 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
           ids: ['id'],
         },
       ),
-    command('show', 'Show a job; searches get has what it found')
+    command('show', 'Show a job')
       .addStoredId(storedJob)
       .reads('engine')
       .printAdmin(async (admin, invocation) => {
