@@ -64,19 +64,24 @@ async function start(argv) {
 function outsideWorld() {
   const { stdout, stderr, env } = process
   const stdin = { get: () => process.stdin, enumerable: true }
-  return Object.defineProperty({ stdout, stderr, env, cwd: process.cwd(), signals: process }, 'stdin', stdin)
+  const uptime = () => performance.now()
+  const world = { stdout, stderr, env, cwd: process.cwd(), signals: process, uptime }
+  return Object.defineProperty(world, 'stdin', stdin)
 }
 
 /** Reports what the program itself could not catch: one sentence, never a stack trace. */
 function giveUp(error) {
   const isUnbuilt = error && error.code === 'ENOENT' && String(error.path).endsWith('main.cjs')
+  const isAway = error && error.code === 'ENOENT' && error.syscall === 'uv_cwd'
   const text = isUnbuilt
     ? 'prospect is not built yet. Run: npm run build'
-    : `This is a bug in prospect: ${error && error.message}. Please report it on the issues page of its repository.`
+    : isAway
+      ? 'The folder that this command was started in is no longer there. Change to another one.'
+      : `This is a bug in prospect: ${error && error.message}. Please report it on the issues page of its repository.`
   process.stderr.write(
     `${escapeControls(text)
       .split(process.env.PROSPECT_API_KEY || '\0')
       .join('[key]')}\n`,
   )
-  process.exit(1)
+  process.exit(isAway ? 2 : 1)
 }

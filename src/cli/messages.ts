@@ -102,7 +102,7 @@ const interruptedWhile = (during: Text): Message => ({
 const misplaced: readonly unknown[] = ['EISDIR', 'ENOENT', 'ENOTDIR']
 
 const providerProblems: Readonly<Record<string, Text>> = {
-  aliases: 'it refers to its own parts too often.',
+  aliases: 'an alias (*name) stands for nothing, or for too much. A text that begins with * needs quotes.',
   condition: ({ at, refused, inner }) =>
     describe(new Refusal(refused as Refusal['code'], { ...(inner as Details), option: at })),
   invalid: '{at}: {cause}.',
@@ -131,6 +131,19 @@ const providerProblems: Readonly<Record<string, Text>> = {
   too_long: 'the file is longer than {max,} bytes.',
   unknown: '{at} is not known.',
   value: '{at} must be one of {known}.',
+}
+
+const commandHint =
+  'It should answer each line that it reads with one line: an object of JSON, or null. If it writes other lines on purpose, add log: true to its step.'
+
+const commandProblems: Readonly<Record<string, (details: Details) => string>> = {
+  deep: () => 'wrote a line of JSON with too many levels',
+  long: () => 'wrote a line that does not end',
+  no_field: ({ fields }) => `wrote an object without ${(fields as string[]).join(', ')}`,
+  no_object: () => 'wrote a line that is no object of JSON',
+  number: () => 'gave some answers a _row, and others none',
+  other_row: () => 'answered a row that has an answer, or was never sent',
+  surplus: () => 'wrote more lines than it was given rows',
 }
 
 const nearOrAll = ({ meant, known }: Details, what: string): string =>
@@ -267,10 +280,15 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.workspace_exists': { text: 'There is already a workspace "{name}"; choose another name' },
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
 
-  'flow.command_ended': { text: ({ command, cause, exit, isNoAnswer, line }) => (isNoAnswer ? `${command} answered a line that is no object of JSON for a row: ${line}` : cause === undefined ? `${command} has ended (exit code ${exit ?? 'by a signal'}).` : `${command} cannot be started: ${reasonOf(cause)}.`), hint: 'It should answer each line that it reads with a line: an object of JSON, or null.' },
+  'flow.aliases': { text: 'Its aliases stand for more than a flow can be.', hint: 'Write out what they repeat.' },
+  'flow.command_ended': { text: ({ command, cause, exit }) => (cause === undefined ? `${command} has ended (exit code ${exit ?? 'by a signal'}).` : `${command} cannot be started: ${reasonOf(cause)}.`), hint: ({ cause }) => (cause === undefined ? commandHint : '') },
+  'flow.command_late': { text: ({ command, row, given, answered, timeout }) => `${command} ${answered === 0 || given === 1 ? `has not answered row ${row}` : `has answered ${answered} of ${given} rows from row ${row} on, and nothing more`} for ${timeout}.`, hint: 'It should answer each line before it waits for the end of its input. For a slow program, set timeout: in its step.' },
+  'flow.command_line': { text: ({ command, problem, text, fields }) => `${command} ${commandProblems[String(problem)]?.({ fields }) ?? ''}: ${text}`, hint: commandHint },
   'flow.http_refused': { text: ({ url, reason }) => `${url} did not take a request of the flow: ${withoutStop(String(reason))}.`, exit: exitCodes.unreachable },
   'flow.no_variable': { text: 'The variable {variable} with the header {header} is not set.', hint: 'Set it in the environment of the command.' },
+  'flow.just_ended': { text: '{flow} was run by another command while this one began, and that one has what is new.', hint: 'Nothing was written. Run it again for what is new since.', exit: exitCodes.locked, code: 'locked' },
   'flow.missing': { text: '{field} is missing.' },
+  'flow.no_anchor': { text: 'There is no &{alias} before *{alias}.', hint: 'A text that begins with * needs quotes.' },
   'flow.no_fields': { text: '{operation} takes fields below it.', hint: 'For example: {operation}: { live: false }' },
   'flow.no_file': { text: 'There is no file {path}.', hint: 'Paths are relative to the folder of the flow.' },
   'flow.no_flow': { text: 'This is no flow.', hint: 'A flow has name, input, steps and output. See docs/flows.md.' },
@@ -281,11 +299,13 @@ const messages: Readonly<Record<string, Message>> = {
   'flow.no_steps': { text: 'steps needs a list of steps.', hint: 'For example: steps: [accounts.enrich]' },
   'flow.no_table': { text: '{path} writes no CSV file or workbook that can be read.' },
   'flow.other_rows': { text: ({ operation }) => (String(operation).startsWith('leads.search') ? 'leads.search finds the people of companies, and the rows here are people.' : `${operation} is for people, and the rows here are companies.`), hint: ({ operation }) => (String(operation).startsWith('leads.search') ? '' : 'Find people first, with leads.search.') },
+  'flow.too_long': { text: 'The file is longer than {max,} bytes.' },
   'flow.two_columns': { text: 'layout chooses the columns itself.', hint: 'Leave out columns, or layout.' },
   'flow.two_kinds': { text: 'This {what} has {key} and {other}, and only one is possible.' },
   'flow.unfilled': { text: 'Nothing in the rows says what {operation} should look up.', hint: 'It needs one of {needed}. Name a field of the rows with: with: { {example}: input.Column }' },
   'flow.unknown': { text: 'There is no {what} {name}.', hint: (details) => (details.near === undefined ? fill('There are: {known}.', details) : fill('Did you mean {near}?', details)) },
   'flow.value': { text: '{reason}.' },
+  'flow.workbook_name': { text: '{path} is the name of {named}, and {kind} writes {written}.', hint: 'Name {example}, or write it with another kind of output.' },
   'flow.yaml': { text: '{reason}' },
   'import.array_broken': { text: 'The JSON array is broken or has no closing bracket; complete the file' },
   'import.array_too_long': { text: 'The JSON array is longer than 64 MiB; write one record per line instead' },
@@ -441,7 +461,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.provider_key_elsewhere': { text: 'The key of {name} is not on this machine.', hint: 'Add it again with its key.', exit: exitCodes.key, code: 'key' },
   'usage.providers_of_server': { text: 'Providers belong to the engine of this machine; the commands here use a server.', hint: 'Add --local.' },
   'usage.receiver_path': { text: '--path takes 16 to 128 letters, digits, - and _: anyone who guesses it could send events.', hint: 'Leave it out: the path is then the same at every start.' },
-  'usage.rejects_workbook': { text: '--rejects writes text in the format of the input, no workbooks.', hint: 'Name a .csv file.' },
+  'usage.no_workbook': { text: '{option} writes text, and {file} is the name of a workbook.', hint: ({ option }) => `Name a ${option === '--rejects' ? '.csv' : '.json'} file.` },
   'usage.same_file': { text: ({ option, path, other, output, isInput }) => (isInput ? `${output} would overwrite the input file: ${path}.` : `${other} and ${option} name the same file: ${path}.`), hint: ({ output }) => `Name another file with ${String(output).replace(/ .*/, '')}.` },
   'usage.secret_argument': { text: 'Signing secrets are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_WEBHOOK_SECRET or --secret-file FILE.' },
   'usage.shared_database': { text: 'Machines share runs in a PostgreSQL database, and {name} does not name one.', hint: 'For example: --database postgres://prospect@db.example/prospect' },

@@ -1,8 +1,9 @@
 import { CountQueuingStrategy, TransformStream } from 'node:stream/web'
 import { shapeOf } from '../api/areas/shapes.js'
+import type { Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
-import { parseExact, toJson } from '../api/values/json.js'
+import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
 import { parseExpression } from '../lists/expressions.js'
@@ -12,7 +13,7 @@ import type { Mapping } from '../runs/input/mapping.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import { ReasonCounter, type RunReport, type RunStop, type SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
-import { createLookup, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
+import { createLookup, identityOf, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
 import type { BatchRequest } from '../runs/request.js'
 import {
@@ -71,6 +72,8 @@ export interface Stage {
   readonly step: RunStep
   readonly run: string
   readonly header: readonly string[]
+  /** Ends what answered its rows, when they are all answered. Rejects where an answer may be that to another row. */
+  readonly end?: (() => Promise<void>) | undefined
   readonly batch: Omit<Batch, 'table' | 'writer' | 'signal'>
 }
 
@@ -84,15 +87,17 @@ const lineColumn = '_line'
 
 type StepLookup = Pick<Stage, 'header'> & { readonly lookup: Lookup }
 
-/** Returns what is looked up for the rows of a step, except those of requests that are known. */
+/** Returns what is looked up for the rows of a step, except those whose identity is known. */
 export async function lookupFor(
   ports: RunPorts,
   step: RunStep,
   request: BatchRequest,
-  known: Parameters<typeof createLookup>[4],
+  isKnown: ((identity: string | undefined) => boolean) | undefined,
 ): Promise<StepLookup> {
   const suppressor = await ports.target.suppressor()
-  if (step.kind !== 'lookup') return customLookup(step, suppressor)
+  if (step.kind !== 'lookup') return customLookup(step, suppressor, isKnown)
+  const identityFor = identityOf(request.operation)
+  const known = isKnown && { has: (input: Input) => isKnown(identityFor(input)) }
   const columns: Mapping['columns'] = step.filling.map(([field, paths], at) => ({
     field,
     column: paths[0] ?? field,
@@ -102,17 +107,27 @@ export async function lookupFor(
   const header = [lineColumn, ...columns.map(({ field }) => field)]
   const mapping = { columns, unused: [], notes: [] }
   const lookup = createLookup(request, mapping, { header }, ports.sentences.describe, known, suppressor)
-  return { header, lookup: { ...lookup, skip: hasLeft } }
+  // A search is about nobody: the same one is the same lookup.
+  const identity =
+    step.place === 'records' ? (input: Input) => `search ${toCanonicalJson(input)}` : lookup.identity
+  return { header, lookup: { ...lookup, identity, skip: hasLeft } }
 }
 
 /** The rows of a step that is no lookup are sent whole. */
-function customLookup(step: CommandStep | HttpStep, suppressor: RowSuppressor | undefined): StepLookup {
+function customLookup(
+  step: CommandStep | HttpStep,
+  suppressor: RowSuppressor | undefined,
+  isKnown: ((identity: string | undefined) => boolean) | undefined,
+): StepLookup {
   const written = toJson(step)
+  const input = ([, text = '']: readonly string[]) => ({ row: parseExact(text) })
+  const identity = ({ row }: Input) => `${written} ${toJson(row)}`
   return {
     header: [lineColumn, 'row'],
     lookup: {
-      input: ([, text = '']) => ({ row: parseExact(text) }),
-      identity: ({ row }) => `${written} ${toJson(row)}`,
+      input,
+      identity,
+      isKnown: isKnown && ((cells) => isKnown(identity(input(cells)))),
       explain: ({ message }) => message,
       most: () => 0,
       skip: hasLeft,
@@ -185,6 +200,8 @@ export class Chain {
   readonly reasons: readonly ReasonCounter[]
   /** Whether the input has rows behind those that were read. */
   hasMore = false
+  /** Outputs that stay as they were. */
+  leftAlone: readonly string[] = []
   #isCut = false
   #first: Stage | undefined
   readonly #conditions = new Map<Step, (row: Fields) => boolean>()
@@ -256,8 +273,9 @@ export class Chain {
         credits_before,
         ...(not_asked.length > 0 && { not_asked }),
       })
+    if (!this.#isCut) for (const { end } of this.stages) await end?.()
     if (this.#isCut) await outputs.abandon()
-    else await outputs.finish()
+    else this.leftAlone = await outputs.finish(this.counts.some(({ failed }) => failed > 0))
     for (const [stage, { stopped }] of ended)
       if (stopped && (!this.#first || stage === this.#first))
         return { ...stopped, step: stepNames(this.counts)[this.steps.indexOf(stage.step)] ?? '' }

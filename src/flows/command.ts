@@ -1,59 +1,300 @@
 import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
 import type { Caller, Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
-import { parseExact, toJson } from '../api/values/json.js'
-import { isObject, resultOr } from '../api/values/objects.js'
+import { maxLevels } from '../api/operations/facts.js'
+import { toMs } from '../api/values/duration.js'
+import { exceededLimit, parseExact, toJson } from '../api/values/json.js'
+import { type Fields, isObject, resultOr } from '../api/values/objects.js'
 import type { RunHome } from '../runs/ports.js'
+import { rowNumberField } from './format.js'
 import type { CommandStep } from './read.js'
 
 /** Variables of the environment with secrets of ours, which other programs do not get. */
 const isSecret = (name: string): boolean => /^(?:PROSPECT_|PG)/.test(name)
 
+const usualTimeout = '60s'
+const maxLineBytes = 1_048_576
+/** How much of a line a sentence shows. */
+const shownLetters = 200
+
+/** How long a surplus line is waited for, where answers have no numbers: at least, and at most. */
+const [leastGraceMs, mostGraceMs] = [20, 5_000]
+/** How long a program may take to end when its input has ended. */
+const endMs = 1_000
+
+export interface CommandPorts extends Pick<RunHome, 'onClose'> {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Shows a line that is no answer. */
+  log(line: string): void
+}
+
+/** A caller over a program. */
+export interface CommandCaller extends Caller {
+  /** Ends the program, whose answers are all there. Rejects where it writes one more. */
+  close(): Promise<void>
+}
+
+interface Waiting {
+  readonly number: number
+  readonly line: string
+  resolve(answer: Fields | null): void
+  reject(error: Refusal): void
+}
+
 /**
- * Returns a caller that has a program answer rows, from the first row until the command ends: it gets each as a line of JSON,
- * and answers a line with an object, in the same order, or `null` where it has nothing.
+ * Returns a caller that has a program answer rows, from the first row until the step ends: it gets each as a line of JSON, and
+ * answers a line with an object, or `null` where it has nothing.
+ *
+ * Where answers have no number, they are in the order of the rows, and one line too many would give every later row the answer
+ * to another one. So rows are sent in portions, and a portion is only answered when it has as many lines as rows, and no
+ * further one comes.
  */
 export function commandCaller(
-  { onClose }: Pick<RunHome, 'onClose'>,
-  { command, fields }: Pick<CommandStep, 'command' | 'fields'>,
+  ports: CommandPorts,
+  step: Pick<CommandStep, 'command' | 'fields' | 'log' | 'timeout'>,
   folder: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): Caller {
-  const env = Object.fromEntries(Object.entries(environment).filter(([name]) => !isSecret(name)))
-  const [program = '', ...args] = command
-  const waiting: { resolve(reply: Reply): void; reject(error: Error): void }[] = []
-  let ended: Refusal | undefined
-  const end = (details: object) => {
-    ended ??= new Refusal('flow.command_ended', { command: program, ...details })
-    for (const one of waiting.splice(0)) one.reject(ended)
+): CommandCaller {
+  const { fields } = step
+  let program: Program | undefined
+  return {
+    call: async (_, { row }): Promise<Reply> => {
+      program ??= new Program(ports, step, folder)
+      const body = await program.ask(isObject(row) ? row : {})
+      const given =
+        body && fields.map((name) => [name, Object.hasOwn(body, name) ? body[name] : null] as const)
+      return given
+        ? { status: 200, body: Object.fromEntries(given), headers: {}, credits: 0 }
+        : { status: 404, body: { error: 'No answer' }, headers: {}, credits: 0 }
+    },
+    close: async () => program?.end(),
   }
-  const start = () => {
+}
+
+class Program {
+  readonly #name: string
+  readonly #fields: readonly string[]
+  readonly #logs: boolean
+  readonly #timeout: string
+  readonly #child: ReturnType<typeof spawn>
+  readonly #closed: Promise<void>
+  /** Rows that are not sent yet. */
+  #queue: Waiting[] = []
+  /** Rows that are sent and have no answer, in their order. */
+  #sent: Waiting[] = []
+  /** Answers to the first of them, where answers have no number. */
+  #answers: (Fields | null)[] = []
+  #isNumbered: boolean | undefined
+  #rows = 0
+  #ended: Refusal | undefined
+  #late: NodeJS.Timeout | undefined
+  #grace: NodeJS.Timeout | undefined
+  /** When the last answer came, and the longest time between two of a portion. */
+  #answeredAt = 0
+  #longestMs = 0
+
+  constructor(
+    private readonly ports: CommandPorts,
+    {
+      command,
+      fields,
+      log = false,
+      timeout = usualTimeout,
+    }: Pick<CommandStep, 'command' | 'fields' | 'log' | 'timeout'>,
+    folder: string,
+  ) {
+    const [program = '', ...args] = command
+    this.#name = program
+    this.#fields = fields
+    this.#logs = log
+    this.#timeout = timeout
+    const env = Object.fromEntries(Object.entries(ports.environment).filter(([name]) => !isSecret(name)))
     const child = spawn(program, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] })
-    onClose(() => void child.kill())
+    this.#child = child
+    ports.onClose(() => this.#stop())
     // The end of the program says why it does not read.
     child.stdin.on('error', () => {})
-    child.on('error', (cause) => end({ cause }))
-    child.on('close', (exit) => end({ exit }))
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const one = waiting.shift()
-      const body: unknown = resultOr(undefined, () => parseExact(line))
-      if (!one || (body !== null && !isObject(body)))
-        return end({ line: line.slice(0, 200), isNoAnswer: true })
-      const found = body && Object.fromEntries(fields.map((name) => [name, body[name] ?? null]))
-      const reply = found ? { status: 200, body: found } : { status: 404, body: { error: 'No answer' } }
-      one.resolve({ ...reply, headers: {}, credits: 0 })
+    child.on('error', (cause) => this.#fail(new Refusal('flow.command_ended', { command: program, cause })))
+    this.#closed = new Promise((resolve) => {
+      child.on('close', (exit) => {
+        // It can write nothing more.
+        if (!this.#ended && this.#sent.length > 0 && this.#answers.length === this.#sent.length)
+          this.#release()
+        this.#fail(new Refusal('flow.command_ended', { command: program, exit }))
+        resolve()
+      })
     })
-    return child
+    const lines = new LineReader(
+      (line) => this.#read(line),
+      (start) => this.#refuse('long', start),
+    )
+    child.stdout.on('data', (bytes: Buffer) => lines.add(bytes))
+    child.stdout.on('end', () => lines.end())
   }
-  let child: ReturnType<typeof start> | undefined
-  return {
-    call: async (_, { row }) => {
-      child ??= start()
-      if (ended) throw ended
-      child.stdin.write(`${toJson(row)}\n`)
-      return new Promise((resolve, reject) => waiting.push({ resolve, reject }))
-    },
-    close: async () => {},
+
+  /** Returns the answer to a row; `null` where the program has nothing. */
+  ask(row: Fields): Promise<Fields | null> {
+    if (this.#ended) return Promise.reject(this.#ended)
+    const number = ++this.#rows
+    const line = `${toJson({ [rowNumberField]: number, ...row })}\n`
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ number, line, resolve, reject })
+      this.#send()
+    })
+  }
+
+  async end(): Promise<void> {
+    this.#child.stdin?.end()
+    const timer = setTimeout(() => this.#stop(), endMs)
+    await this.#closed
+    clearTimeout(timer)
+    if (this.#isOver) throw this.#ended
+  }
+
+  #send(): void {
+    if (!this.#isNumbered && this.#sent.length > 0) return
+    const rows = this.#isNumbered === undefined ? this.#queue.splice(0, 1) : this.#queue.splice(0)
+    if (rows.length === 0) return
+    this.#sent.push(...rows)
+    for (const { line } of rows) this.#child.stdin?.write(line)
+    this.#watch()
+  }
+
+  /** Ends the step where no further answer comes in time. */
+  #watch(): void {
+    clearTimeout(this.#late)
+    if (this.#sent.length === 0 || this.#ended) return
+    this.#late = setTimeout(() => {
+      const given = this.#sent.length
+      const row = this.#sent[0]?.number
+      const counts = { row, given, answered: this.#answers.length, timeout: this.#timeout }
+      this.#fail(new Refusal('flow.command_late', { command: this.#name, ...counts }))
+    }, toMs(this.#timeout))
+  }
+
+  /** Takes a line. One that is no answer ends the step, or is shown. */
+  #read(line: string): void {
+    if (this.#isOver) return
+    const problem = this.#take(line)
+    if (problem === undefined) return
+    if (this.#logs) this.ports.log(line)
+    else this.#refuse(problem, line)
+  }
+
+  /** Takes a line as an answer; returns why it is none. */
+  #take(line: string): string | undefined {
+    const isTooDeep =
+      exceededLimit(line, { depth: maxLevels, values: Number.POSITIVE_INFINITY }) !== undefined
+    const answer: unknown = isTooDeep ? undefined : resultOr(undefined, () => parseExact(line))
+    if (answer !== null && !isObject(answer)) return isTooDeep ? 'deep' : 'no_object'
+    const number =
+      answer && Object.hasOwn(answer, rowNumberField) ? Number(answer[rowNumberField]) : undefined
+    const isNumbered = number !== undefined
+    const has = answer && this.#fields.some((name) => Object.hasOwn(answer, name))
+    if (answer && !has && Object.keys(answer).length > (isNumbered ? 1 : 0)) return 'no_field'
+    this.#isNumbered ??= isNumbered
+    if (isNumbered !== this.#isNumbered) return 'number'
+    if (!isNumbered) return this.#takeNext(answer)
+    const at = this.#sent.findIndex((one) => one.number === number)
+    const [row] = at < 0 ? [] : this.#sent.splice(at, 1)
+    if (!row) return 'other_row'
+    row.resolve(has ? answer : null)
+    this.#send()
+    this.#watch()
+    return undefined
+  }
+
+  /** Takes an answer without a number: that to the first row without one. */
+  #takeNext(answer: Fields | null): string | undefined {
+    if (this.#answers.length >= this.#sent.length) return 'surplus'
+    const now = performance.now()
+    if (this.#answers.length > 0) this.#longestMs = Math.max(this.#longestMs, now - this.#answeredAt)
+    this.#answeredAt = now
+    this.#answers.push(answer)
+    this.#watch()
+    if (this.#answers.length < this.#sent.length) return undefined
+    clearTimeout(this.#late)
+    // Had a row two lines, the program would still have to answer the last one.
+    const graceMs = Math.min(mostGraceMs, Math.max(leastGraceMs, 2 * this.#longestMs))
+    this.#grace = setTimeout(() => this.#release(), graceMs)
+    return undefined
+  }
+
+  #release(): void {
+    const [rows, answers] = [this.#sent, this.#answers]
+    this.#sent = []
+    this.#answers = []
+    this.#longestMs = 0
+    for (const [at, row] of rows.entries()) row.resolve(answers[at] ?? null)
+    this.#send()
+  }
+
+  /** Whether it was ended because of what it wrote, or did not write: that says more than its exit code. */
+  get #isOver(): boolean {
+    return this.#ended !== undefined && this.#ended.code !== 'flow.command_ended'
+  }
+
+  #refuse(problem: string, line: string): void {
+    const details = { command: this.#name, problem, text: line.slice(0, shownLetters), fields: this.#fields }
+    this.#fail(new Refusal('flow.command_line', details))
+  }
+
+  #fail(refusal: Refusal): void {
+    if (this.#isOver) return
+    this.#ended = refusal
+    for (const row of [...this.#sent.splice(0), ...this.#queue.splice(0)]) row.reject(refusal)
+    this.#stop()
+  }
+
+  #stop(): void {
+    clearTimeout(this.#late)
+    clearTimeout(this.#grace)
+    this.#child.kill()
+    // What it has started may hold the pipes for long.
+    this.#child.stdin?.destroy()
+    this.#child.stdout?.destroy()
+    this.#child.unref()
+  }
+}
+
+/** Splits bytes into lines. Of a line that is too long, its beginning is told, and nothing else is read. */
+class LineReader {
+  #parts: Buffer[] = []
+  #size = 0
+  #isOver = false
+  readonly #decoder = new TextDecoder()
+
+  constructor(
+    private readonly onLine: (line: string) => void,
+    private readonly onLong: (start: string) => void,
+  ) {}
+
+  add(bytes: Buffer): void {
+    for (let rest = bytes; !this.#isOver; ) {
+      const end = rest.indexOf(0x0a)
+      const part = end < 0 ? rest : rest.subarray(0, end)
+      this.#parts.push(part)
+      this.#size += part.length
+      if (this.#size > maxLineBytes) {
+        this.#isOver = true
+        this.onLong(this.#text(4 * shownLetters))
+        return
+      }
+      if (end < 0) return
+      this.end()
+      rest = rest.subarray(end + 1)
+      if (rest.length === 0) return
+    }
+  }
+
+  end(): void {
+    if (this.#isOver || (this.#parts.length === 0 && this.#size === 0)) return
+    const line = this.#text().replace(/\r$/, '')
+    this.#parts = []
+    this.#size = 0
+    this.onLine(line)
+  }
+
+  #text(most = Number.POSITIVE_INFINITY): string {
+    return this.#decoder.decode(Buffer.concat(this.#parts).subarray(0, most))
   }
 }

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { shapeOf } from '../api/areas/shapes.js'
 import { type OperationId, operations } from '../api/operations/table.js'
 import { orByName } from '../api/schemas/enumerations.js'
+import { durationPattern, toMs, unitMs } from '../api/values/duration.js'
 
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
@@ -12,6 +13,15 @@ const map = () =>
   z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website')
 const headers = () =>
   z.record(z.string(), text()).optional().describe('Names of environment variables with headers')
+
+/** The number of a row, which a program gets with it. An answer that has it is the answer to that row. */
+export const rowNumberField = '_row'
+
+/** Whether a timer can be set for a duration: none lasts longer than 24 days. */
+const isTimeout = (duration: string): boolean => {
+  const ms = toMs(duration)
+  return ms >= 1 && ms <= 24 * unitMs.d
+}
 
 /** Kinds of input, by the key that chooses them. */
 export const inputKinds = {
@@ -39,7 +49,22 @@ export const stepKinds = {
   keep: z.strictObject({ keep: text().describe('A condition in CEL: other rows leave the flow') }),
   command: z.strictObject({
     command: texts().describe('A program and its arguments: a row of JSON in, an object of JSON out'),
-    fields: texts().describe('The fields that it answers'),
+    fields: z
+      .array(
+        text().refine((name) => name !== rowNumberField, `cannot be ${rowNumberField}, the number of a row`),
+      )
+      .min(1)
+      .describe('The fields that it answers'),
+    timeout: z
+      .string()
+      .regex(durationPattern, 'must be a duration such as 30s or 10m')
+      .refine(isTimeout, 'must be between 1ms and 24d')
+      .optional()
+      .describe('How long it may take for an answer (default: 60s)'),
+    log: z
+      .boolean()
+      .optional()
+      .describe('Show lines that are no answers on stderr, instead of ending the step'),
   }),
   http: z.strictObject({
     http: z.strictObject({

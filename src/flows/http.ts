@@ -1,6 +1,6 @@
 import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
-import { isLimited, isUnavailable, passes } from '../api/calls/retry.js'
+import { isInProgress, isLimited, isUnavailable, passes } from '../api/calls/retry.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
 import { toCell } from '../runs/output/columns.js'
 import { type FlowRow, fieldOf } from './fields.js'
@@ -50,7 +50,13 @@ function fillBody(template: unknown, row: Fields): unknown {
   return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBody(value, row)]))
 }
 
-/** Returns a caller that sends each row to an address, so many a second, and answers the fields of its result. */
+/** The path of a result that is the status of the answer. */
+const statusPath = '$status'
+
+/**
+ * Returns a caller that sends each row to an address, so many a second, and answers the fields of its result. Each row has its
+ * key, the same one every time. An address that has a row already (409), or nothing for it (404), did not fail.
+ */
 export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): Caller {
   const { post: url, body, result, per_second: perSecond = usualRate } = http
   const headers = headersOf(ports, http.headers)
@@ -62,10 +68,11 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
     if (at > now) await ports.sleep(at - now)
   }
   return {
-    call: async (_, { row }): Promise<Reply> => {
+    call: async (_, { row }, { idempotencyKey } = {}): Promise<Reply> => {
       await turn()
       const fields = isObject(row) ? row : {}
-      const answer = await ports.post(url, body ? fillBody(body, fields) : fields, headers)
+      const key = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
+      const answer = await ports.post(url, body ? fillBody(body, fields) : fields, { ...key, ...headers })
       if ('error' in answer) {
         if (answer.isRefused) throw new Refusal('flow.http_refused', { url, reason: answer.error })
         throw new ConnectionLost(answer.error, false)
@@ -80,11 +87,18 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       })
       if (status === 401 || status === 403)
         throw new Refusal('flow.http_refused', { url, reason: `It answered ${status}` })
-      if (isLimited(answer) || (isUnavailable(answer) && retryAfter !== undefined))
+      // An earlier attempt with this key may be under way.
+      const isWaiting = (isUnavailable(answer) || status === 409) && retryAfter !== undefined
+      if (isLimited(answer) || isWaiting || isInProgress(answer))
         return reply(429, { error: 'Too many requests' })
-      if (status < 200 || status > 299) return reply(status, { error: `The address answered ${status}` })
-      const read = (path: string) => valueAt(answer.body, path.split('.')) ?? null
-      const found = Object.entries(result).map(([name, path]) => [name, read(path)])
+      const isKnown = status === 404 || status === 409
+      if ((status < 200 || status > 299) && !isKnown)
+        return reply(status, { error: `The address answered ${status}` })
+      const read = (path: string) =>
+        path === statusPath ? status : status === 404 ? null : (valueAt(answer.body, path.split('.')) ?? null)
+      const found = Object.entries(result).map(([name, path]) => [name, read(path)] as const)
+      const isEmpty = found.every(([, value]) => value === null)
+      if (isKnown && isEmpty) return reply(404, { error: `The address answered ${status}` })
       return reply(200, Object.fromEntries(found))
     },
     close: async () => {},
@@ -100,6 +114,7 @@ export function httpOutput(
   { http }: Extract<FlowOutput, { kind: 'http' }>,
   flow: () => string,
   record: (row: FlowRow & { readonly fields: Fields }) => Fields,
+  isResumed: boolean,
 ) {
   const most = http.rows ?? 100
   const headers = headersOf(ports, http.headers)
@@ -111,8 +126,11 @@ export function httpOutput(
     for (let tries = 1; ; tries++) {
       const answer = await ports.post(http.post, { rows }, keyed)
       if (!('error' in answer) && answer.status >= 200 && answer.status < 300) return
+      // A request that was sent before, under the same key, was taken then.
+      const isRepeated = tries > 1 || isResumed
+      if (!('error' in answer) && answer.status === 409 && isRepeated && !isInProgress(answer)) return
       const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
-      const isFinal = 'error' in answer ? answer.isRefused : !passes(answer)
+      const isFinal = 'error' in answer ? answer.isRefused : !passes(answer) && !isInProgress(answer)
       if (isFinal || tries === maxTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
       const seconds = 'error' in answer ? Number.NaN : Number(answer.retryAfter)
       await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries)

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
@@ -10,7 +11,7 @@ import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
 import type { RunPorts } from '../runs/ports.js'
 import { asFields, type FlowRow, fieldReader, pathsOf, type RowShape, suppressedIn } from './fields.js'
 import { type HttpPorts, httpOutput } from './http.js'
-import type { FlowOutput } from './read.js'
+import { type FileOutput, type FlowOutput, fileOf } from './read.js'
 
 /** Where the rows are shown that a person only looks at: the output of the command. */
 export interface Look {
@@ -19,7 +20,9 @@ export interface Look {
   readonly format: Exclude<FormatName, 'table' | 'ids'>
 }
 
-export interface FlowOutputs extends Pick<Writer, 'finish' | 'abandon'> {
+export interface FlowOutputs extends Pick<Writer, 'abandon'> {
+  /** Completes them. Where nothing was written because rows failed, files with rows stay; returns those. */
+  finish(hasFailed: boolean): Promise<readonly string[]>
   readonly files: readonly string[]
   readonly written: number
   /** Writes the rows that are still in the flow, each company or person once. */
@@ -47,21 +50,23 @@ interface OutputRequest {
   readonly flow: () => string
   /** Whether rows are also sent to where no file is: not those of a flow that has finished. */
   readonly sends: boolean
+  /** Whether earlier executions of the flow may have sent rows. */
+  readonly isResumed: boolean
 }
 
 /** Opens the outputs of a flow before anything is paid for. */
 export async function openOutputs(
   ports: RunPorts & { readonly send: SendPorts },
-  { outputs, end, folder, look, flow, sends }: OutputRequest,
+  { outputs, end, folder, look, flow, sends, isResumed }: OutputRequest,
   isOnRecord: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<FlowOutputs> {
-  type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'>
+  type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'> & Partial<Pick<Writer, 'discard'>>
   const opened: { readonly path: string | undefined; readonly writer: Open }[] = []
   const sendingTo = (output: Exclude<FlowOutput, FileOutput>): Open =>
     output.kind === 'list'
       ? listOutput(ports.send, output.list, flow, end.about)
-      : httpOutput(ports.send.http, output, flow, plainLayout(end, output.columns).record)
+      : httpOutput(ports.send.http, output, flow, plainLayout(end, output.columns).record, isResumed)
   const open = async (path: string | undefined, format: Look['format'], layout: Layout<LiveRow>) => {
     const sink =
       path === undefined
@@ -80,7 +85,7 @@ export async function openOutputs(
       }
       const crm = 'layout' in output ? output.layout : undefined
       const layout = crm === undefined ? plainLayout(end, output.columns) : crmLayout(crm, end.about)
-      await open(resolve(folder, pathOf(output)), output.kind === 'xlsx' ? 'csv' : output.kind, layout)
+      await open(resolve(folder, fileOf(output)), output.kind === 'xlsx' ? 'csv' : output.kind, layout)
     }
   const suppressor = await ports.target.suppressor()
   const isFirst = openFirsts<Fields>(ports, (fields) => identityOfRecord(end.about, fields))
@@ -99,14 +104,23 @@ export async function openOutputs(
       for (const { writer } of opened) await writer.write(live)
       written += live.length
     },
-    async finish() {
-      for (const { writer } of opened) await writer.finish()
+    async finish(hasFailed) {
+      const left: string[] = []
+      for (const { path, writer } of opened)
+        if (hasFailed && written === 0 && path !== undefined && isFilled(path)) {
+          await writer.discard?.()
+          left.push(path)
+        } else await writer.finish()
+      return left
     },
     async abandon() {
       for (const { writer } of opened) await writer.abandon()
     },
   }
 }
+
+/** Whether there is a file that is not empty. */
+const isFilled = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
 
 /** Creates an output that makes a list of the companies of rows when all of them are there. */
 function listOutput({ createList }: SendPorts, name: string, flow: () => string, about: ListKind) {
@@ -134,14 +148,6 @@ function listOutput({ createList }: SendPorts, name: string, flow: () => string,
     },
     abandon: async () => {},
   }
-}
-
-type FileOutput = Exclude<FlowOutput, { readonly kind: 'http' | 'list' }>
-
-function pathOf(output: FileOutput): string {
-  if (output.kind === 'csv') return output.csv
-  if (output.kind === 'xlsx') return output.xlsx
-  return output.kind === 'json' ? output.json : output.ndjson
 }
 
 /** Returns columns by the paths of fields: all of them where none are given. A column of the input has its own name. */

@@ -1,5 +1,5 @@
 import type { Shape } from '../api/areas/shapes.js'
-import { mostCredits } from '../engine/credits/cost.js'
+import { mostCredits, unitPrice } from '../engine/credits/cost.js'
 import { type BatchQuote, createQuote, noRowCounts, type Results } from '../runs/plan/quote.js'
 import type { Remaining } from '../runs/ports.js'
 import type { StepCount } from './chain.js'
@@ -25,6 +25,12 @@ const times = ({ min, expected, max }: Range, shares: readonly [number, number, 
   max: Math.ceil(max * shares[2]),
 })
 
+/** Returns the rows that a search brings, which are the input of a flow. */
+function rowsOfSearch({ constants }: LookupStep, before: StepCount | undefined): Range {
+  const max = Number(constants.limit)
+  return { min: 0, expected: before ? Math.min(max, before.out) : max, max }
+}
+
 function sharesOf(
   step: Step,
   before: StepCount | undefined,
@@ -39,7 +45,17 @@ function sharesOf(
   return { shares: [min * each, expected * each, max * each], fromHistory: false }
 }
 
+/** What data vendors may cost for so many lookups; `expected` is null while too little is known. */
+interface VendorQuote {
+  readonly provider: string
+  readonly kind: string
+  readonly expected: number | null
+  readonly max: number
+}
+
 interface StepFacts {
+  /** Absent where no data vendor is asked. */
+  readonly providers?: ((lookups: number) => Promise<readonly VendorQuote[] | undefined>) | undefined
   readonly results: Results
   readonly remaining: Remaining
   /** Share of the maximum to assume without results. */
@@ -56,25 +72,38 @@ export async function quoteFlow(
   const quotes = []
   let coming = rows
   for (const [at, step] of steps.entries()) {
+    const isSource = step.kind === 'lookup' && step.place === 'records'
     const { shares, fromHistory } = sharesOf(step, before[at])
-    const out = times(coming, shares)
+    const out = isSource ? rowsOfSearch(step, before[at]) : times(coming, shares)
     const own = step.kind === 'lookup' ? await factsOf({ ...step, kind: 'lookup' }) : undefined
     const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
     const [max, expected] = [ask(coming.max), ask(coming.expected)]
+    const likely =
+      isSource && max
+        ? Math.min(max.credits.max, out.expected * unitPrice(step.operation))
+        : expected?.credits.expected
     quotes.push({
       step: step.name,
+      ...(isSource ? { isSource: true as const } : {}),
       rows: coming,
       /** Rows that it leaves in the flow. */
       out,
       /** Whether earlier runs of the flow say so. */
-      from_history: fromHistory,
-      credits: { min: 0, expected: expected?.credits.expected ?? 0, max: max?.credits.max ?? 0 },
+      from_history: isSource ? before[at] !== undefined : fromHistory,
+      credits: { min: 0, expected: likely ?? 0, max: max?.credits.max ?? 0 },
       /** Least time by the rate limits, for the rows to expect; null where they are not known. */
       seconds: expected ? expected.seconds : 0,
+      ...(own?.providers ? { providers: await providersFor(own.providers, coming) } : {}),
     })
     coming = out
   }
   return quotes
+}
+
+/** Returns what data vendors cost at most for the most rows, and about for those to expect. */
+async function providersFor(quote: NonNullable<StepFacts['providers']>, { expected, max }: Range) {
+  const likely = await quote(expected)
+  return (await quote(max))?.map((one, at) => ({ ...one, expected: likely?.[at]?.expected ?? null }))
 }
 
 function quoteStep(

@@ -1,4 +1,14 @@
-import { type Document, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
+import {
+  type Document,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from 'yaml'
 import type { z } from 'zod'
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
@@ -22,6 +32,7 @@ import type { Table } from '../runs/input/table.js'
 import type { MappedList } from '../runs/lists.js'
 import { crmNames } from '../runs/output/crm-layout.js'
 import { scopeOfNames } from '../runs/output/select.js'
+import { isWorkbookName } from '../runs/output/writer.js'
 import {
   type Filling,
   fillingOf,
@@ -105,6 +116,15 @@ export interface Flow {
   readonly since?: CommonFields['since']
 }
 
+export type FileOutput = Exclude<FlowOutput, { readonly kind: 'http' | 'list' }>
+
+/** Returns the file that an output names. */
+export function fileOf(output: FileOutput): string {
+  if (output.kind === 'csv') return output.csv
+  if (output.kind === 'xlsx') return output.xlsx
+  return output.kind === 'json' ? output.json : output.ndjson
+}
+
 type CommonFields = { readonly [F in keyof typeof flowFields]?: z.output<(typeof flowFields)[F]> }
 
 /** What reading a flow asks of whoever opens files. */
@@ -140,14 +160,19 @@ class Reader {
     text: string,
     private readonly files: FlowFiles,
   ) {
-    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
+    const isTooLong = Buffer.byteLength(text) > maxBytes
+    if (isTooLong) this.#push(0, new Refusal('flow.too_long', { max: maxBytes }))
+    const options = { lineCounter: this.#lines, prettyErrors: false, logLevel: 'error' } as const
+    this.#document = parseDocument(isTooLong ? '' : text, options)
   }
 
   async read(): Promise<Flow | undefined> {
-    for (const { pos, message } of this.#document.errors)
-      this.#push(pos[0], new Refusal('flow.yaml', { reason: message }))
     if (this.problems.length > 0) return undefined
-    const given: unknown = this.#document.toJS()
+    for (const { pos, message } of this.#document.errors)
+      this.#push(pos[0], new Refusal('flow.yaml', { reason: yamlReason(message) }))
+    if (this.problems.length > 0) return undefined
+    const given = this.#value()
+    if (this.problems.length > 0) return undefined
     if (!isObject(given)) return this.#add([], 'no_flow')
     this.#names(given, [], [...Object.keys(flowFields), 'input', 'steps', 'output'])
     for (const field of ['name', 'input', 'steps', 'output'])
@@ -170,11 +195,33 @@ class Reader {
     if (given.steps != null && (!Array.isArray(given.steps) || given.steps.length === 0))
       this.#add(['steps'], 'no_steps')
     this.#step = undefined
+    if (since !== undefined && steps.length > 0 && steps.every(({ kind }) => kind === 'keep'))
+      this.#add(['since'], 'no_since')
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
     const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(this.files.toList)
     const source = await sourceOf(input, name)
     return { name, input, table, source, steps, end: shape, outputs, budget, skipKnown, since }
+  }
+
+  /** Returns the value of the file. Reports aliases that stand for nothing, or for more than a flow can be. */
+  #value(): unknown {
+    visit(this.#document, {
+      Alias: (_, alias) => {
+        if (!alias.resolve(this.#document))
+          this.#push(alias.range?.[0] ?? 0, new Refusal('flow.no_anchor', { alias: alias.source }))
+      },
+    })
+    if (this.problems.length > 0) return undefined
+    try {
+      const value: unknown = this.#document.toJS({ maxAliasCount: maxAliases })
+      // An alias within what it stands for has no end.
+      JSON.stringify(value)
+      return value
+    } catch {
+      this.#push(0, new Refusal('flow.aliases'))
+      return undefined
+    }
   }
 
   async #input(given: unknown): Promise<FlowInput | undefined> {
@@ -270,6 +317,7 @@ class Reader {
       const output =
         key !== undefined && isObject(one) && this.#checked<FlowOutput>(outputKinds, key, one, path)
       if (!output) return []
+      this.#checkName(output, path)
       const { columns, layout } = output as { columns?: readonly string[]; layout?: string }
       if (layout !== undefined && !crmNames.includes(layout))
         this.#unknown([...path, 'layout'], layout, crmNames, 'layout')
@@ -278,6 +326,33 @@ class Reader {
         if (end) this.#checkField([...path, 'columns', index], column, end)
       return [output]
     })
+  }
+
+  /** Reports the name of a file that says another format than is written. CSV under the name of a workbook becomes one. */
+  #checkName(output: FlowOutput, path: Path): void {
+    if (output.kind === 'http' || output.kind === 'list') return
+    const name = fileOf(output)
+    const isWorkbook = isWorkbookName(name)
+    const [kind, at] = [output.kind, [...path, output.kind]]
+    if (
+      /\.(?:xls|xlsm|xlsb|ods|numbers)$/i.test(name) ||
+      (isWorkbook && (kind === 'json' || kind === 'ndjson'))
+    )
+      this.#add(at, 'workbook_name', {
+        path: name,
+        named: 'a workbook',
+        kind,
+        written: isWorkbook ? 'text' : 'no such file',
+        example: kind === 'xlsx' ? 'an .xlsx file' : `a .${kind} file`,
+      })
+    else if (kind === 'xlsx' && !isWorkbook)
+      this.#add(at, 'workbook_name', {
+        path: name,
+        named: 'no workbook',
+        kind,
+        written: 'one',
+        example: 'an .xlsx file',
+      })
   }
 
   /** Returns what has the key of a kind where it is as its schema says. */
@@ -385,8 +460,17 @@ class Reader {
   }
 }
 
+/** The library's own words for a file that is nested too deeply are those of the language. */
+const yamlReason = (message: string): string =>
+  message.includes('call stack') ? 'It is nested too deeply' : message
+
 const isCommand = (id: string, name: string): boolean =>
   operations().some((row) => row.id === id && row.command.replaceAll(' ', '.') === name)
+
+/** Longest file of a flow. */
+const maxBytes = 1_048_576
+/** Most values that the aliases of a flow may stand for. */
+const maxAliases = 100
 
 /** Most names that a sentence lists. */
 const maxNamed = 40

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import type { Caller, Input } from '../api/calls/caller.js'
+import { Refusal } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
 import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
@@ -13,7 +14,6 @@ import { hashOfFile, isForeign, isOutdated } from '../runs/find-run.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
 import { addFiles, beginRun, openCalls, openRun } from '../runs/open-lookups.js'
-import { identityOf } from '../runs/plan/lookup.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
@@ -35,6 +35,8 @@ export interface FlowRequest {
   readonly flow: Flow
   /** Absolute path of its file. */
   readonly path: string
+  /** When the command began, in real time. */
+  readonly startedAt: number
   /** How many of its steps are taken; all of them where absent. */
   readonly until?: number | undefined
   /** Takes the first rows of its input only. */
@@ -62,8 +64,8 @@ export interface FlowPorts extends RunPorts {
   readonly send: SendPorts
   /** Returns what answers the rows of a step that is no lookup. */
   custom(step: CommandStep | HttpStep): Promise<Caller>
-  /** Returns the request of an import, with ids for names. */
-  importInput(step: Pick<LookupStep, 'operation' | 'shape' | 'constants'>): Promise<Input>
+  /** Returns the request of an import, with ids for names, for so many more records as the quota permits. */
+  importInput(step: Pick<LookupStep, 'operation' | 'shape' | 'constants'>, more: number): Promise<Input>
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Called with the id of its record when it begins. */
   onBegin(id: string): void
@@ -118,6 +120,10 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
   await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   const same = await findSame(identity)
+  // It ended while this command began, which would find nothing new and write that over what the other one has found.
+  const pastRuns = since ? await finishedRunsOf(records, flow.name, path) : []
+  if (pastRuns.some(({ endedAt }) => (endedAt ?? 0) > asked.startedAt))
+    throw new Refusal('flow.just_ended', { flow: flow.name })
   // What the last run had is left out, so that it is not written again.
   const known = since && same?.status === 'finished' ? undefined : same
   const wasFinished = known?.status === 'finished'
@@ -128,7 +134,15 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const end = asked.until === undefined ? flow.end : (flow.steps[asked.until]?.before ?? flow.end)
   const outputs = await openOutputs(
     ports,
-    { outputs: flow.outputs, end, folder: dirname(path), look, flow: () => record.id, sends: !wasFinished },
+    {
+      outputs: flow.outputs,
+      end,
+      folder: dirname(path),
+      look,
+      flow: () => record.id,
+      sends: !wasFinished,
+      isResumed: known !== undefined,
+    },
     records.runs.writesTo,
     stop.signal,
   )
@@ -145,16 +159,21 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const { credits } = flow.budget
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [] as number[] }
   let underWay = 0
-  const isPast = since && (await openPastLookups(ports, records, flow.name, record))
+  const isPast =
+    since &&
+    (await openPastLookups(
+      ports,
+      records,
+      pastRuns.filter(({ number }) => number < record.number),
+    ))
   const stages: Stage[] = []
   const openStage = async (step: RunStep): Promise<Stage> => {
-    const request = await requestFor(ports, asked, step, record.id)
+    const request = await requestFor(ports, asked, step, record.id, isPast ? isPast.count : 0)
     // A new run of a step makes those behind it new, too: their rows may be others.
     const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
     const isFirst = isPast && step !== source && stages.every((stage) => stage.step === source)
-    const identityFor = identityOf(request.operation)
-    const past = isFirst ? { has: (input: Input) => isPast(identityFor(input)) } : undefined
+    const past = isFirst ? isPast.upTo(source ? Number(source.constants.limit) : undefined) : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
     const stepPorts = ports.forStep(request)
     await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
@@ -178,6 +197,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       step,
       run: id,
       header,
+      end: custom && (() => custom.close()),
       batch: { ...lookup, ...calls, caller: { ...caller, call }, concurrency, othersUnderWay },
     }
   }
@@ -219,7 +239,9 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     reasons: chain.reasons.map(({ counts }) => counts),
     written: outputs.written,
     stopped,
-    outputs: outputs.files,
+    outputs: outputs.files.filter((file) => !chain.leftAlone.includes(file)),
+    /** Outputs that stay as they were, because all rows failed that could have been written. */
+    leftAlone: chain.leftAlone,
     wasFinished,
     seconds: (ports.clock.now() - begun) / 1_000,
     exit: stopped?.exit_code ?? (isFailed && !wasFinished ? exitCodes.someFailed : exitCodes.ok),
@@ -237,25 +259,42 @@ async function contentOf({ flow: { source, table }, content }: FlowRequest): Pro
   ]
 }
 
-/** Returns whether a finished run of a flow before this one has looked up an identity first. */
-async function openPastLookups(
-  { onClose }: FlowPorts,
-  { runs, database }: RunRecords,
-  flow: string,
-  own: Run,
-): Promise<(identity: string | undefined) => boolean> {
+/** Returns the records of the finished runs of a flow, which is known by its name and its file. */
+async function finishedRunsOf({ runs }: RunRecords, name: string, path: string): Promise<readonly Run[]> {
+  const finished = await runs.list({ status: 'finished' })
+  return finished.filter(
+    ({ operation, file, request }) =>
+      operation === flowOperation &&
+      file === path &&
+      (parseJson(request) as Partial<FlowRecord>).flow === name,
+  )
+}
+
+/** Returns what finished runs of a flow have looked up first. */
+async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRecords, past: readonly Run[]) {
   const seen = openNumbers()
+  let count = 0
   onClose(seen.close)
-  for (const { operation, file, number, request } of await runs.list({ status: 'finished' })) {
-    const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
-    if (operation !== flowOperation || file !== own.file || name !== flow || number >= own.number) continue
+  for (const { request } of past) {
+    const { steps = [] } = parseJson(request) as Partial<FlowRecord>
     const first = steps.find(({ run, isSource }) => run !== null && !isSource)
     const [run] = first?.run ? await runs.find(first.run) : []
     if (!run) continue
     for await (const { identity } of identifiedOf(database, run.number))
-      seen.add(hashNumber(hashOf(identity)))
+      if (seen.add(hashNumber(hashOf(identity)))) count++
   }
-  return (identity) => identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined
+  return {
+    /** How many there are. */
+    count,
+    /** Returns whether a row is left out: it was looked up before, or so many others are new. */
+    upTo(most = Number.POSITIVE_INFINITY): (identity: string | undefined) => boolean {
+      let added = 0
+      return (identity) => {
+        const isPast = identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined
+        return isPast || ++added > most
+      }
+    },
+  }
 }
 
 async function requestFor(
@@ -263,12 +302,17 @@ async function requestFor(
   asked: FlowRequest,
   step: RunStep,
   flow: string,
+  past: number,
 ): Promise<BatchRequest> {
   const { path, concurrency, retryUnknown, database, databaseOption, targetOptions } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
-  const constants = what.operation.starts === 'import' ? await ports.importInput(what) : what.constants
-  // A search is made again, for what is new.
-  const isRepeated = step === asked.flow.source && (asked.fresh || asked.flow.since !== undefined)
+  // What is new comes behind what a search has brought before, and that costs again where records have a price.
+  const more = step === asked.flow.source && !isPriced(what.operation) ? past : 0
+  const isImport = what.operation.starts === 'import'
+  const constants = isImport ? await ports.importInput(what, more) : what.constants
+  // A search is made again, for what is new: with --fresh one that costs nothing.
+  const isAnew = asked.flow.since !== undefined || (asked.fresh && !isPriced(what.operation))
+  const isRepeated = step === asked.flow.source && isAnew
   const isKept = !isRepeated && (isPriced(what.operation) || step.kind === 'http')
   return {
     operation: what.operation,

@@ -117,6 +117,10 @@ function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBod
       body: withBody ? reply.body : undefined,
       // A replayed reply was paid for the first time it came.
       credits: reply.replayed ?? reply.credits,
+      // What credits cut off serves no other lookup.
+      ...(withBody && (reply.body as { truncated?: unknown } | null)?.truncated === true
+        ? { isCut: true }
+        : {}),
       ...(withBody && reply.text !== undefined ? { text: reply.text } : {}),
     },
   }

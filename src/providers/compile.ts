@@ -1,4 +1,5 @@
 import { Refusal } from '../api/calls/errors.js'
+import { toMs } from '../api/values/duration.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import type { StoredProvider } from '../engine/tables/providers.js'
@@ -14,7 +15,6 @@ import {
   type RequestFile,
   type SubjectField,
   toIntervalMs,
-  toMs,
 } from './definition.js'
 
 export const micros = 1_000_000

@@ -2,6 +2,7 @@ import type { Node, Pair } from 'yaml'
 import * as z from 'zod'
 import { Refusal } from '../api/calls/errors.js'
 import { explainIssue } from '../api/validation/explain-issue.js'
+import { durationPattern, unitMs } from '../api/values/duration.js'
 import { nearest } from '../api/values/nearest.js'
 import { isObject, resultOr } from '../api/values/objects.js'
 
@@ -48,15 +49,6 @@ const mainField: Partial<Record<ProviderKind, string>> = {
 }
 
 const say = <T extends z.ZodType>(schema: T, description: string): T => schema.describe(description) as T
-
-const durationPattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-
-/** Returns the milliseconds of a duration such as `90s`. */
-export function toMs(text: string): number {
-  const [, count, unit] = durationPattern.exec(text) ?? []
-  return Number(count) * unitMs[unit as keyof typeof unitMs]
-}
 
 const duration = (description: string) =>
   say(z.string().regex(durationPattern, 'write a duration such as 30s or 10m'), description)
@@ -264,7 +256,7 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
     throw new Refusal('provider.file', { path: name, problem: 'too_long', max: maxBytes })
   const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' })
   const placeOf = (offset: number) => {
     const { line, col: column } = lines.linePos(offset)
     return { row: line, column }
@@ -278,7 +270,12 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
     const place = placeOf(nodeAt(document.contents, at)?.range?.[0] ?? 0)
     throw new Refusal('provider.file', { path: name, ...place, at: writePath(at), problem, ...details })
   }
-  const value: unknown = resultOr(undefined, () => document.toJS({ maxAliasCount: 20 }))
+  const value: unknown = resultOr(undefined, () => {
+    const found: unknown = document.toJS({ maxAliasCount: 20 })
+    // An alias within what it stands for has no end.
+    JSON.stringify(found)
+    return found
+  })
   if (value === undefined) refuse('aliases', [])
   if (!isObject(value)) refuse('no_provider', [])
   const { data: file, error } = providerSchema.safeParse(value, { reportInput: true })

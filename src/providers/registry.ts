@@ -70,7 +70,7 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
             if (isKnown) asked *= notFound / answers
           }
         }
-        return quotes
+        return [...quotes, ...(await quoteVerifying(stored, sums, quotes, lookups, limits, kinds))]
       }),
     /** Returns a provider that is ready to be asked. Throws where there is none of that name. */
     open: (name: string) =>
@@ -137,6 +137,40 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
       })
     },
   }
+}
+
+/** Who gives addresses beside the vendors: the catalogue, and of professional ones the pattern of a company. */
+const othersGiving: Readonly<Record<string, number>> = { email: 2, personal_email: 1 }
+
+/**
+ * Returns what verifying the addresses may cost that lookups find: each vendor that verifies may be asked about one of each who
+ * gives some. About as many are expected as of the addresses that were asked for so far.
+ */
+async function quoteVerifying(
+  stored: readonly StoredProvider[],
+  sums: Awaited<ReturnType<typeof sumCalls>>,
+  quotes: readonly ProviderQuote[],
+  lookups: number,
+  limits: Readonly<Record<string, number>>,
+  kinds: readonly ProviderKind[],
+): Promise<ProviderQuote[]> {
+  const asked = kinds.filter((kind) => othersGiving[kind] !== undefined)
+  const given = asked.reduce((sum, kind) => sum + (othersGiving[kind] ?? 0), 0)
+  const addresses = given + quotes.filter(({ kind }) => asked.some((one) => one === kind)).length
+  const able =
+    asked.length === 0 ? [] : stored.filter((one) => one.enabled && kindsOf(one).includes('verify'))
+  const times = Math.max(0, ...sums.filter(({ kind }) => kind === 'email').map((one) => one.asked))
+  return Promise.all(
+    able.map(async (provider): Promise<ProviderQuote> => {
+      const { name } = provider
+      const most = (await compileStored(provider)).kinds.verify?.most ?? 0
+      const max = Math.min(limits[name] ?? Number.POSITIVE_INFINITY, (lookups * addresses * most) / micros)
+      const sum = sums.find((one) => one.provider === name && one.kind === 'verify')
+      const isKnown = sum && sum.found + sum.notFound >= enoughAnswers && times >= enoughAnswers
+      const expected = isKnown ? Math.min(max, Math.round((lookups * sum.cost) / times / micros)) : null
+      return { provider: name, kind: 'verify', expected, max }
+    }),
+  )
 }
 
 /** Answers from which on a hit rate is believed. */

@@ -2,6 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { retryAfterMs } from '../api/calls/caller.js'
 import { fails, passes } from '../api/calls/retry.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
+import { toMs } from '../api/values/duration.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, getOrMake, once } from '../api/values/objects.js'
 import { Lost } from '../client/reading.js'
@@ -33,7 +34,6 @@ import {
   type VendorAnswer,
   type VendorRequest,
 } from './compile.js'
-import { toMs } from './definition.js'
 import { type CheckMail, createMailCheck } from './deliverability.js'
 import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'

@@ -140,13 +140,17 @@ const collectFound = (context: Context, caller: Caller, operation: Operation, fi
     const finishRow = finish(options.row?.run ?? '')
     const work = context.isLocal() ? (over: AbortSignal) => finishRow(accepted.id, over) : undefined
     const polled = polledWork(context, accepted, work)
-    const { state, error, truncated } = await polled.follow(signal, () => {})
+    const { state, error, truncated, spent } = await polled.follow(signal, () => {})
     // The next execution of the run asks for it again, under the same key.
     if (state === 'going') throw new ConnectionLost('the run was interrupted', true)
     const people = await Array.fromAsync(polled.records())
-    const { headers, credits } = reply
+    const { headers } = reply
+    // It was accepted for nothing: what it delivered is paid.
+    const credits = spent ?? 0
     if (people.length > 0) return { status: operation.ok, body: { truncated, people }, headers, credits }
-    return state === 'finished' ? nobody : { ...nobody, status: 502, body: { error } }
+    return state === 'finished'
+      ? { ...nobody, credits }
+      : { ...nobody, status: 502, body: { error }, credits }
   },
 })
 

@@ -103,10 +103,11 @@ function importQuote(
 
 type Asked = Pick<OperationRequest, 'operation'> & { readonly constants: Input }
 
-async function quoteProviders(
+/** Returns what so many lookups may cost at the user's data vendors; `undefined` where none is asked. */
+export async function quoteProviders(
   context: Context,
   { operation: { id }, constants }: Asked,
-  { lookups }: BatchQuote,
+  { lookups }: Pick<BatchQuote, 'lookups'>,
 ): Promise<readonly ProviderQuote[] | undefined> {
   const types = [constants.enrichment_type].flat() as ProviderKind[]
   const kind = { 'leads.enrich': 'person', 'accounts.enrich': 'company' } as const
@@ -260,7 +261,7 @@ function lookupsText(quote: BatchQuote): string {
   return [formatNumber(quote.lookups), ...parts].join(', ')
 }
 
-const providerText = ({ provider, kind, expected, max }: ProviderQuote): string => {
+export const providerText = ({ provider, kind, expected, max }: ProviderQuote): string => {
   const about = expected === null ? '' : `about ${formatNumber(expected)}, `
   return `${provider} ${about}at most ${formatNumber(max)} of its credits for ${kind.replace('_', ' ')}`
 }

@@ -19,6 +19,8 @@ export interface Streams {
   readonly cwd: string
   /** Emits SIGINT and SIGTERM; absent when nothing can interrupt the command. */
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>
+  /** Returns how long ago the process of the command began, in milliseconds; absent where commands share a process. */
+  readonly uptime?: () => number
 }
 
 /** The options of every command, as typed, without defaults. */

@@ -83,7 +83,7 @@ export async function openFile(context: StreamsContext, path: string, option: st
     signal?.aborted ? work(signal) : interruptible(context.streams, work),
   )
   const { output, partial } = sink
-  if (option !== '-o' || !isWorkbookName(path) || output === undefined || partial === undefined) return sink
+  if (!isWorkbookName(path) || output === undefined || partial === undefined) return sink
   return workbookSink({ ...sink, output, partial }, async (csv, xlsx) => {
     const { convertWorkbook } = await import('../../csv/workbook/convert.js')
     await interruptible(context.streams, (during) => convertWorkbook({ csv, xlsx }, during))
@@ -110,6 +110,7 @@ export function checkOutputFolder(option: string, file: string, { cwd }: Pick<St
 export function pathOf(option: string, value: unknown, { cwd }: Pick<Streams, 'cwd'>): string | undefined {
   if (value === '-' || value === '') throw new UsageError(`${option} needs the name of a file.`)
   if (typeof value !== 'string') return undefined
+  if (isWorkbookName(value)) throw new Refusal('usage.no_workbook', { option, file: value })
   checkOutputFolder(option, value, { cwd })
   return resolve(cwd, value)
 }

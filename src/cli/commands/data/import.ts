@@ -17,7 +17,7 @@ import { readChunks } from '../../../csv/encoding.js'
 import { parsePins } from '../../../runs/input/mapping.js'
 import { encodingNotes } from '../../../runs/input/table.js'
 import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
-import { createRejects, csvRejects, isWorkbookName, jsonRejects } from '../../../runs/output/writer.js'
+import { createRejects, csvRejects, jsonRejects } from '../../../runs/output/writer.js'
 import { isShared } from '../../../storage/database/open.js'
 import { describeMapping } from '../../batch/map-columns.js'
 import { filePorts } from '../../batch/run-home.js'
@@ -101,7 +101,6 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   })
   const open = await openInput(context, file, copy)
   const rejects = pathOf('--rejects', options.rejects, context.streams)
-  if (isWorkbookName(rejects)) throw new Refusal('usage.rejects_workbook')
   const taken = await interruptible(context.streams, async (signal) => {
     const sink = rejects === undefined ? undefined : await openFile(context, rejects, '--rejects', signal)
     let original: OriginalFile | undefined

@@ -106,6 +106,7 @@ type Given = OptionsOf<typeof runOptions>
 
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {
+  const startedAt = caller.clock.now() - (caller.streams.uptime?.() ?? 0)
   const outer = await withVendorOptions(await requireSetUp(caller, given.database), given)
   const { path, flow: read } = await openFlow(outer, file)
   const sendsOut = [...read.steps, ...read.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
@@ -141,6 +142,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const request: FlowRequest = {
     flow: { ...flow, budget },
     path,
+    startedAt,
     until: untilOf(flow, given.until),
     rows: given.rows,
     look: isLook
@@ -168,7 +170,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
         ...ports,
         forStep: (step) => createRunPorts(context, step),
         ...outward,
-        importInput: (step) => importInput(context, step),
+        importInput: (step, more) => importInput(context, step, more),
         rows: () => rowsOf(flow, listed),
         sleep: (ms, aborted) => context.sleep(ms, aborted),
         onBegin: (id) => context.log?.write('begun', { id }),
@@ -216,7 +218,7 @@ function untilOf({ steps }: Flow, until: string | undefined): number | undefined
 
 async function showReport(
   context: Context,
-  { flow, steps, reasons, written, outputs, stopped, seconds, run, wasFinished }: FlowReport,
+  { flow, steps, reasons, written, outputs, leftAlone, stopped, seconds, run, wasFinished }: FlowReport,
 ): Promise<void> {
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
@@ -241,6 +243,8 @@ async function showReport(
   const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
   const before = wasFinished ? ' It was finished before: nothing was paid.' : ''
   context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
+  for (const path of leftAlone)
+    context.notify(`No row is left, and some failed: ${formatPath(path, context.streams)} stays as it was.`)
   if (stopped) {
     const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
     const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}`]

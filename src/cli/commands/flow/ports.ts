@@ -1,14 +1,16 @@
 import { type Input, isOk } from '../../../api/calls/caller.js'
 import { withOwnWebhook } from '../../../api/validation/own-webhook.js'
+import { escapeControls } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { Poster } from '../../../client/exchange.js'
-import { commandCaller } from '../../../flows/command.js'
+import { type CommandPorts, commandCaller } from '../../../flows/command.js'
 import { type HttpPorts, httpCaller } from '../../../flows/http.js'
 import { tableRows } from '../../../flows/inputs.js'
 import type { Flow, LookupStep } from '../../../flows/read.js'
 import type { FlowPorts } from '../../../flows/run.js'
 import { finishHere } from '../../batch/run.js'
 import { checkEngineFilters } from '../../call/build.js'
+import { readRemaining } from '../../call/confirm.js'
 import { resolveFilterNames } from '../../call/filter-names.js'
 import { jobIdOf } from '../../call/poll.js'
 import type { Context } from '../../context/context.js'
@@ -31,12 +33,16 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
   }
   return {
     custom: async (step) =>
-      step.kind === 'http'
-        ? httpCaller(http, step)
-        : commandCaller(context, step, folder, context.streams.env),
+      step.kind === 'http' ? httpCaller(http, step) : commandCaller(programPorts(context), step, folder),
     send: { http, createList: (...list) => createList(context, ...list) },
   }
 }
+
+const programPorts = (context: Context): CommandPorts => ({
+  onClose: (work) => context.onClose(work),
+  environment: context.streams.env,
+  log: (line) => void context.streams.stderr.write(`${escapeControls(line)}\n`),
+})
 
 /** Creates a list of companies, and imports it where that is done on this machine. */
 async function createList(context: Context, name: string, companies: readonly Fields[], key: string) {
@@ -55,9 +61,15 @@ async function createList(context: Context, name: string, companies: readonly Fi
 export async function importInput(
   context: Context,
   { operation, shape, constants }: Pick<LookupStep, 'operation' | 'shape' | 'constants'>,
+  more: number,
 ): Promise<Input> {
   checkEngineFilters(context, constants)
-  return withOwnWebhook(operation.id, shape, await resolveFilterNames(context, constants))
+  const input = withOwnWebhook(operation.id, shape, await resolveFilterNames(context, constants))
+  if (more === 0) return input
+  const limit = Number(input.limit)
+  const remaining = await readRemaining(context, operation, constants)
+  const left = 'reply' in remaining ? null : (remaining.spendable.quotaLeft ?? null)
+  return { ...input, limit: Math.max(limit, Math.min(limit + more, left ?? limit + more)) }
 }
 
 /** Yields the rows of a flow's input; for the result of a search, the row that stands for it. */

@@ -8,7 +8,7 @@ import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
 import { openRuns, type RunRecords } from '../../../runs/records.js'
-import { readRemaining } from '../../call/confirm.js'
+import { providerText, quoteProviders, readRemaining } from '../../call/confirm.js'
 import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -100,25 +100,25 @@ export async function makeFlowQuote(context: Context, flow: Flow, path: string, 
     const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
     return operation === flowOperation && file === path && name === flow.name && steps.length > 0
   })
-  const known = earlier
-    ? (parseJson(earlier.request) as FlowRecord).steps.filter(({ isSource }) => !isSource)
-    : []
+  const known = earlier ? (parseJson(earlier.request) as FlowRecord).steps : []
   const target = await targetName(context)
   let balance: number | null = null
+  const all = flow.source ? [flow.source, ...flow.steps] : flow.steps
   const steps = await quoteFlow(
-    flow.steps,
+    all,
     await rowsOf(flow, listed),
-    flow.steps.map(({ name }, at) => (known[at]?.step === name ? known[at] : undefined)),
+    all.map(({ name }, at) => (known[at]?.step === name ? known[at] : undefined)),
     async ({ operation, constants }) => {
       const remaining = await readRemaining(context, operation, constants)
       if ('reply' in remaining)
         throw new Stop('The target does not say what is left.', 10, 'See: prospect limits')
       balance = remaining.spendable.balance
       const results = await readResults({ operation, constants }, database, target)
-      return { remaining, results, defaultShare: defaultShareOf(operation) }
+      const providers = (lookups: number) => quoteProviders(context, { operation, constants }, { lookups })
+      return { remaining, results, defaultShare: defaultShareOf(operation), providers }
     },
   )
-  const sum = (of: keyof Range) => steps.reduce((all, { credits }) => all + credits[of], 0)
+  const sum = (of: keyof Range) => steps.reduce((sums, { credits }) => sums + credits[of], 0)
   const times = steps.map(({ seconds }) => seconds)
   return {
     flow: flow.name,
@@ -133,10 +133,8 @@ export async function makeFlowQuote(context: Context, flow: Flow, path: string, 
 }
 
 async function rowsOf({ table, source }: Flow, listed: number): Promise<Range> {
-  if (source) {
-    const max = Number(source.constants.limit)
-    return { min: 0, expected: max, max }
-  }
+  // It is one request.
+  if (source) return { min: 1, expected: 1, max: 1 }
   let rows = listed
   for await (const batch of table?.table.rows() ?? []) rows += batch.length
   return { min: rows, expected: rows, max: rows }
@@ -152,8 +150,9 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
   const { steps, credits, budget, balance, seconds, flow, source } = body as Awaited<
     ReturnType<typeof makeFlowQuote>
   >
+  const names = stepNames(steps)
   const rows = steps.map((step, at) => ({
-    step: `${at + 1} ${step.step}`,
+    step: names[at],
     rows: rangeText(step.rows),
     go_on: rangeText(step.out),
     credits: step.credits.max === 0 ? '0' : rangeText(step.credits),
@@ -163,6 +162,7 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
     flow,
     'Answers from': source?.text,
     credits: credits.max === 0 ? 'none' : rangeText(credits),
+    providers: steps.flatMap(({ providers = [] }) => providers.map(providerText)).join(' · '),
     budget: budget === null ? '' : `${formatNumber(budget)} at most`,
     balance,
     time: seconds === null || seconds < 1 ? '' : `at least ${duration(seconds)}, by the rate limits`,

@@ -25,7 +25,7 @@ import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, styledStream } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, repeated } from '../../options/values.js'
-import { fileOf, openFile } from '../../output/output.js'
+import { fileOf, openFile, pathOf } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { tableFormat } from '../../output/table.js'
 import { countRows, duration, formatNumber, formatPath, lookOn, oneLine } from '../../output/text.js'
@@ -54,6 +54,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
     throw new UsageError('Only one list can come from stdin.', 'Give the other one as a file.')
   const take = (given.take ?? []).flatMap((names) => names.split(',')).map((name) => name.trim())
   if (take.includes('')) throw new UsageError('--take has an empty name.', 'Write: --take "Record ID"')
+  const summaryJson = pathOf('--summary-json', given.summaryJson, context.streams)
   const format = rowFormat(context)
   const isShown = isOnScreen(context)
   const startedAt = context.clock.now()
@@ -133,7 +134,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
   const { rows, yes, maybe, no, suppressed, by, maybeBy, ragged } = tally
   const counts = { kind, rows, yes, maybe, no, suppressed, by, maybe_by: maybeBy, not_compared: ragged }
   context.log?.write('result', counts)
-  if (given.summaryJson !== undefined) {
+  if (summaryJson !== undefined) {
     const summary = {
       status: 'finished',
       exit_code: exit,
@@ -143,7 +144,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
       started_at: new Date(startedAt).toISOString(),
       seconds,
     }
-    const sink = await openFile(context, resolve(context.streams.cwd, given.summaryJson), '--summary-json')
+    const sink = await openFile(context, summaryJson, '--summary-json')
     await sink.write(`${toPrintableJson(summary, 2)}\n`)
     await sink.finish()
   }
