@@ -47,6 +47,35 @@ export const paced =
     },
   })
 
+/** The longest wait that is kept from who asks, and how long one request waits in all, in milliseconds. */
+const briefMs = 1_000
+const mostHeldMs = 10_000
+
+/**
+ * Waits here where a rate window refuses a request for no more than a second: at its end the server may have begun the next
+ * one, and who asks would be refused what the server takes. The server's own 429 passes as it is.
+ */
+export const holdBriefly =
+  ({ clock, sleep }: { readonly clock: Clock; readonly sleep: (ms: number) => Promise<void> }): Layer =>
+  (caller) => {
+    const isBrief = ({ waitMs = Number.POSITIVE_INFINITY }: Reply) => waitMs <= briefMs
+    return {
+      ...caller,
+      refusedNow: async (id, call, input) => {
+        const refused = await caller.refusedNow?.(id, call, input)
+        return refused && isBrief(refused) ? undefined : refused
+      },
+      call: async (id, input, call) => {
+        for (const until = clock.now() + mostHeldMs; ; ) {
+          const reply = await caller.call(id, input, call)
+          if (!isBrief(reply) || clock.now() > until || call?.signal?.aborted) return reply
+          // A timer may end a little early.
+          await sleep((reply.waitMs ?? 0) + 1)
+        }
+      },
+    }
+  }
+
 /** Returns the owner of rate windows: the origin and a digest of the key. */
 export const ownerOf = (origin: string, apiKey = ''): string =>
   `${origin} ${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`

@@ -15,6 +15,15 @@ export const shapes = field.declare({
         email: value.string('Email of the user who owns the key'),
         name: value.maybe('Name of that user'),
         plan: value.string('Plan of the workspace'),
+        weekly_limit: value
+          .object('What the user may spend in a week; null without a limit', {
+            limit: value.count('Credits per week'),
+            spent: value.count('Credits spent this week'),
+            held: value.count('Credits held for accepted work'),
+            left: value.count('Credits that can be spent this week'),
+            resets_at: value.moment('When the next week begins'),
+          })
+          .nullable(),
       }),
       workspace: value.object('The workspace, which owns credits and quotas', {
         id: value.uuid('Identifier'),

@@ -17,8 +17,11 @@ export interface CallMember {
   readonly id: string
   readonly workspaceId: string
   readonly email: string
+  readonly name: string | null
   /** Credits per week; null without a limit. */
   readonly weeklyLimit: number | null
+  /** Whether they have consented to look up personal addresses. */
+  readonly consentPersonalEmail: boolean
 }
 
 /** What the calls of a run may cost at data vendors of the workspace, each in its own credits. */

@@ -25,7 +25,7 @@ import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { numberAt, type Row, stringAt, toPrinted } from '../output/records.js'
+import { numberAt, type Row, stringAt, toPrinted, valueAt } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
   countOf,
@@ -299,8 +299,8 @@ export async function limitsOf(context: Context): Promise<Limits | TargetRefusal
 export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found
 
 /**
- * What a server says of limits, in its two free answers: balance, quotas and plan. It tells nothing of holds, of weekly
- * limits and of when quotas reset; windows are as this machine knows them.
+ * What a server says of limits, in its two free answers: balance, quotas and plan; an engine and a proxy of ours also the
+ * week of the member. It tells nothing of holds and of when quotas reset; windows are as this machine knows them.
  */
 async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
   const credits = await callOnce(context, 'credits.show', {})
@@ -312,10 +312,24 @@ async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
   return {
     plan: plan ?? null,
     credits: { enrichment, held: null, nextAllocation: null },
-    weekly: null,
+    weekly: isOk(account) ? weekOf(account) : undefined,
+    member: isOk(account) ? stringAt(account.body, 'account.email') : undefined,
     quotas: quotasOf(credits),
     windows: await windowsKnown(context, plan),
   }
+}
+
+/** Returns the week of the owner of a key where a server says it, null where it says that there is no limit. */
+function weekOf({ body }: Reply): Limits['weekly'] {
+  if (valueAt(body, 'account.weekly_limit') === null) return null
+  const [limit, spent, left] = ['limit', 'spent', 'left'].map((name) =>
+    numberAt(body, `account.weekly_limit.${name}`),
+  )
+  const resetsAt = Date.parse(stringAt(body, 'account.weekly_limit.resets_at') ?? '')
+  if (limit === undefined || spent === undefined || left === undefined || Number.isNaN(resetsAt))
+    return undefined
+  const held = numberAt(body, 'account.weekly_limit.held') ?? 0
+  return { limit, spent, held, left, resetsAt, servers: [] }
 }
 
 function quotasOf({ body }: Reply): Limits['quotas'] {
@@ -355,8 +369,12 @@ async function windowsKnown(context: Context, said: string | undefined): Promise
 }
 
 /** Limits as far as they are known; null for what a server does not say. */
-export interface Limits extends Pick<LimitsReport, 'weekly' | 'windows'> {
+export interface Limits extends Pick<LimitsReport, 'windows'> {
   readonly plan: string | null
+  /** Null without a limit; `undefined` where the server does not say. */
+  readonly weekly: LimitsReport['weekly'] | undefined
+  /** Who has the key, where the server says it. */
+  readonly member?: string | undefined
   readonly credits: { readonly [Name in keyof LimitsReport['credits']]: LimitsReport['credits'][Name] | null }
   readonly quotas: Partial<
     Record<QuotaName, { readonly [Name in keyof QuotaState]: QuotaState[Name] | null }>
@@ -374,24 +392,19 @@ export async function readRemaining(
   const found = await limitsOf(context)
   const isKnown = !isRefused(found)
   if (!isKnown && found.reply.status === 401) return found
-  const spendable = isKnown ? readSpendableCredits(operation, found, context.isLocal()) : nothingKnown
+  const spendable = isKnown ? readSpendableCredits(operation, found) : nothingKnown
   const target = targetIn(context)
   const plan = (isKnown ? found.plan : null) ?? (target.kind === 'remote' ? target.plan : undefined)
   const known = isKnown ? found.windows : []
   return { spendable, windows: openWindows(operation, plan, live, known, context.clock.now()) }
 }
 
-function readSpendableCredits(
-  operation: Operation,
-  { credits, weekly, quotas: known }: Limits,
-  isLocal: boolean,
-) {
+function readSpendableCredits(operation: Operation, { credits, weekly, quotas: known }: Limits) {
   const ofIt = quotaNames.filter((name) => quotas[name].quota === operation.quota)
   const left = ofIt.flatMap((name) => known[name]?.remaining ?? [])
   return {
     balance: credits.enrichment,
-    // Only the local engine has weekly limits.
-    allowance: weekly ? weekly.left : isLocal ? undefined : null,
+    allowance: weekly === undefined ? null : weekly?.left,
     quotas: toPrinted(known) as Row,
     quotaLeft: operation.quota && (left.length > 0 ? Math.min(...left) : null),
   }

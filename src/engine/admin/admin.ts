@@ -13,7 +13,7 @@ import {
   readBalances,
   readSpentAtServers,
   readSpentThisWeek,
-  readWeek,
+  readWeekLeft,
 } from '../credits/ledger.js'
 import { readQuotas } from '../credits/quotas.js'
 import { personaTable } from '../handlers/personas.js'
@@ -39,7 +39,6 @@ import {
   listRecords,
   notBegun,
   readFirstHold,
-  readHeldBy,
 } from '../tables/jobs.js'
 import { type ListedCompany, listCompanies } from '../tables/lists.js'
 import {
@@ -350,17 +349,14 @@ function limitsAdmin({ store, clock }: AdminPorts) {
 
 /** Returns what a member can still spend this week; null without a limit. What is held for accepted work counts as spent. */
 async function readWeeklyState(tx: Connection, member: Member, now: number, realNow: number) {
-  const limit = member.weeklyLimit
-  if (limit === null) return null
-  const { count: spent, resetsAt } = await readWeek(tx, member, now)
-  const held = await readHeldBy(tx, member.id)
-  const left = Math.max(0, limit - spent - held)
+  const week = await readWeekLeft(tx, member, now)
+  if (!week) return null
   // The same limit at each server that a governed proxy calls for the member, in real time.
   const servers = (await readSpentAtServers(tx, member, realNow)).map((one) => ({
     ...one,
-    left: Math.max(0, limit - one.spent),
+    left: Math.max(0, week.limit - one.spent),
   }))
-  return { limit, spent, held, left, resetsAt, servers }
+  return { ...week, servers }
 }
 
 /** Returns the rate windows of a member. One that is not open is full, and has no time at which it resets. */

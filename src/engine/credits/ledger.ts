@@ -351,6 +351,29 @@ async function readAllowance(tx: Connection, member: WeeklySpender, weeklyLimit:
   return Math.max(0, weeklyLimit - taken)
 }
 
+/** What a member can still spend this week; what is held for accepted work counts as spent. */
+export type WeekLeft = Readonly<Record<'limit' | 'spent' | 'held' | 'left' | 'resetsAt', number>>
+
+/** Returns what a member can still spend this week; null without a limit. With `server` it is that of this server, in real time. */
+export async function readWeekLeft(
+  tx: Connection,
+  member: WeeklySpender & Pick<Member, 'weeklyLimit'>,
+  now: number,
+): Promise<WeekLeft | null> {
+  const { weeklyLimit: limit } = member
+  if (limit === null) return null
+  const { count: spent, resetsAt } = await readWeek(tx, member, now)
+  const held = member.server === undefined ? await readHeldBy(tx, member.id) : 0
+  return { limit, spent, held, left: Math.max(0, limit - spent - held), resetsAt }
+}
+
+/** Returns the week of a member as the API reports it. */
+export const reportWeek = (week: WeekLeft | null) => {
+  if (!week) return null
+  const { resetsAt, ...left } = week
+  return { ...left, resets_at: new Date(resetsAt).toISOString() }
+}
+
 /** The same by the limit as it is now, which may differ from when the request began; `undefined` without a limit. */
 export async function readAllowanceNow(tx: Connection, member: WeeklySpender, now: number) {
   const limit = await readWeeklyLimit(tx, member.id)

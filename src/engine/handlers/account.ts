@@ -1,14 +1,19 @@
 import { type QuotaName, quotaNames, reportedCredits } from '../../api/operations/plans.js'
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
-import { readBalances, readConsumed } from '../credits/ledger.js'
+import { readBalances, readConsumed, readWeekLeft, reportWeek } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
 import type { HandlersOf } from './handler.js'
 
 export const account: HandlersOf<'account'> = {
-  'account.show': ({ principal: { member, workspace } }) => ({
+  'account.show': async ({ principal: { member, workspace }, now, store }) => ({
     output: {
-      account: { email: member.email, name: member.name, plan: workspace.plan },
+      account: {
+        email: member.email,
+        name: member.name,
+        plan: workspace.plan,
+        weekly_limit: reportWeek(await store.read((tx) => readWeekLeft(tx, member, now))),
+      },
       workspace: { id: workspace.id, name: workspace.name, plan: workspace.plan },
       integrations: {
         network_session_valid: workspace.networkSession,

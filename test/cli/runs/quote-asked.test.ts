@@ -166,7 +166,7 @@ describe('a quote from a running server', () => {
       const batch = `accounts enrich --csv in.csv ${how === 'direct' ? '--direct' : ''}`
       const quote = async (more = '') =>
         (await here.run(`${batch} --dry-run ${more}`, far)).json as BatchQuote
-      expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: ['weekly_allowance'] })
+      expect(await quote()).toMatchObject({ balance: 20, credits: { max: 6 }, unknown: [] })
       await here.run(`${batch} -o out.csv`, far)
       // Six lookups are little history: half of the maximum is still expected.
       expect(await quote('--fresh --refresh')).toMatchObject({

@@ -22,9 +22,11 @@ export const limitsCommand: CommandFactory = ({ command }) =>
       const found = await limitsOf(context)
       if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
       if (!context.isLocal()) context.notify(describeUnknown(found))
-      const source = (await context.source()) ?? null
-      const layout = (_: unknown, look: Look) => formatLimits(found, source, look, options.all === true)
-      await print(context, toPrinted({ ...found, source }), {
+      const { member, weekly = null, ...limits } = found
+      const source = (await context.source(member)) ?? null
+      const layout = (_: unknown, look: Look) =>
+        formatLimits({ ...limits, weekly }, source, look, options.all === true)
+      await print(context, toPrinted({ ...limits, weekly, source }), {
         layout,
         columns,
         now: () => targetTime(context),
@@ -32,10 +34,12 @@ export const limitsCommand: CommandFactory = ({ command }) =>
       return exitCodes.ok
     })
 
-const describeUnknown = ({ windows }: Limits): string =>
-  windows.length === 0
-    ? 'Only the server knows its rate limits, its weekly limit and when quotas reset.'
-    : 'Rate limits count the requests of this machine. Only the server knows its weekly limit and when quotas reset.'
+const describeUnknown = ({ windows, weekly }: Limits): string => {
+  const week = weekly === undefined ? 'its weekly limit and ' : ''
+  return windows.length === 0
+    ? `Only the server knows its rate limits${week ? ', ' : ' and '}${week}when quotas reset.`
+    : `Rate limits count the requests of this machine. Only the server knows ${week}when quotas reset.`
+}
 
 /** `prospect limits` for a person: the money, then the quotas, then the rate limits in use, or all of them. */
 function formatLimits(limits: Limits, source: AnswerSource | null, look: Look, isWhole: boolean): string {
@@ -57,7 +61,7 @@ function describeUnused(unused: number, shown: number): string {
   return `${sentence} All of them: prospect limits --all\n`
 }
 
-function listFacts({ plan, credits, weekly }: Limits, look: Look): Readonly<Record<string, string>> {
+function listFacts({ plan, credits, weekly = null }: Limits, look: Look): Readonly<Record<string, string>> {
   const { enrichment, held, nextAllocation: next } = credits
   return {
     Plan: plan === null ? '' : formatPlan(plan),

@@ -6,10 +6,11 @@ import { lazily, once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { keptFrom } from '../../../catalogue/suppression/suppressor.js'
 import { type Home, retargeted } from '../../../client/governed.js'
+import { holdBriefly } from '../../../client/paced.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import { createSender } from '../../../client/sender.js'
 import { createServerLimit, settleAccepted } from '../../../engine/credits/server-limit.js'
-import { guardCaller } from '../../../engine/request/proxy-guard.js'
+import { guardCaller, memberAccounts, requireKey } from '../../../engine/request/proxy-guard.js'
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, startForwarder } from '../../../http/forwarder.js'
 import { newToken, retargetDeliveries } from '../../../http/receiver.js'
@@ -67,11 +68,14 @@ export async function openProxy(
   const retargeting = address && (await openRetargeting(context, { address, targets, secrets, onDelivery }))
   const { openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
-  const outgoing = [...governed, retargeting && retargeted(retargeting.home), timeout]
+  const held = target.direct ? undefined : holdBriefly(context)
+  const outgoing = [held, ...governed, retargeting && retargeted(retargeting.home), timeout]
   const suspects = suspectLayer(server, apiKey !== undefined)
   const suppressed = keptFrom(() => server.suppressor())
   const own =
-    apiKey === undefined ? [suspects, suppressed] : await openLayers(server, apiKey, work, suppressed)
+    apiKey === undefined
+      ? [requireKey, suspects, suppressed]
+      : await openLayers(server, apiKey, work, suppressed)
   const caller = compose([...own, ...outgoing], openForProxy())
   const kind = target.direct ? 'direct' : 'governed'
   const openEngine = () => context.admin()
@@ -118,9 +122,11 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
     sleep: context.sleep,
     onSuspect: (operation, member) => noteSuspect({ operation, member }),
   })
-  const limit = createServerLimit({ ...engine, server: await targetName(context), onAccepted: work.hold })
+  const server = await targetName(context)
+  const own = memberAccounts({ ...engine, server })
+  const limit = createServerLimit({ ...engine, server, onAccepted: work.hold })
   const spending = createSpendingLayer(context)
-  return [guard, suppressed, stored?.recall, limit.layer, spending, work.layer, stored?.keep]
+  return [guard, own, suppressed, stored?.recall, limit.layer, spending, work.layer, stored?.keep]
 }
 
 function openProxiedWork(context: Context, names: WireNames | undefined) {

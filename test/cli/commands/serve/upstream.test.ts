@@ -70,7 +70,7 @@ describe('a governed proxy', () => {
   })
 })
 
-it("a direct proxy passes the client's key on, and never its own", async () => {
+it("a direct proxy passes the client's key on, never its own, and refuses a request without a key first", async () => {
   const seen: unknown[] = []
   const upstream = closeAfterTest(
     await answering(async (request, response) => {
@@ -83,8 +83,10 @@ it("a direct proxy passes the client's key on, and never its own", async () => {
     { baseUrl: `${upstream.origin}/api/v2`, key: 'ours-and-nobody-elses' },
     '--direct',
   )
-  for (const key of ['theirs-alone', '']) await enrich({ baseUrl, key }, 'x.example')
-  expect(seen).toEqual(['theirs-alone', undefined])
+  await enrich({ baseUrl, key: 'theirs-alone' }, 'x.example')
+  const nobodys = await fetch(`${baseUrl}/accounts/single_enrich`, { method: 'POST', body: 'no JSON' })
+  expect([nobodys.status, await nobodys.json()]).toEqual([401, { error: 'Invalid API key' }])
+  expect(seen).toEqual(['theirs-alone'])
 })
 
 describe('a governed proxy with the setting max_age', () => {
