@@ -146,8 +146,7 @@ const withoutRest = (mark: string): string =>
 
 function subjectsOfRequest(kind: Kind, row: Operation, input: Input): Subject[] {
   if (kind === 'record') return pathParameters(row).flatMap((name) => toRecord(row, input[name]))
-  if (kind === 'number')
-    return [input.phone_number, input.phone_numbers].flat().flatMap((number) => toRecord(row, number))
+  if (kind === 'number') return [input.phone_number, input.phone_numbers].flat().flatMap(toNumber)
   if (row.needs !== 'items') return toSubjects(kind, [input])
   return toSubjects(kind, toFields(itemsOf(input)).slice(0, maxItems))
 }
@@ -160,7 +159,7 @@ function subjectsOfAnswer(kind: Kind, row: Operation, body: unknown): Subject[] 
       .filter(isObject)
       .flatMap(({ id, uuid, enrichment_id }) => [id, uuid, enrichment_id])
       .flatMap((id) => toRecord(row, id))
-  if (kind === 'number') return toFields(results).flatMap((result) => toRecord(row, result.phone_number))
+  if (kind === 'number') return toFields(results).flatMap((result) => toNumber(result.phone_number))
   const companies = row.id === 'accounts.hiring' ? toFields(jobs).map((job) => job.company) : undefined
   return toSubjects(kind, companies ?? results ?? [body])
 }
@@ -170,6 +169,11 @@ const toFields = (value: unknown): readonly Fields[] => (Array.isArray(value) ? 
 function toRecord(row: Operation, id: unknown): Subject[] {
   const text = toText(id)
   return text === undefined ? [] : [{ marks: [`r ${areaOf(row.id)} ${text}`] }]
+}
+
+const toNumber = (number: unknown): Subject[] => {
+  const marks = markOf('t', number)
+  return marks.length === 0 ? [] : [{ marks }]
 }
 
 const toSubjects = (kind: 'company' | 'person', items: unknown): Subject[] =>
@@ -204,7 +208,7 @@ function toPerson(fields: Fields): Subject {
   }
 }
 
-const markOf = (letter: 'd' | 'u' | 'e' | 'i', value: unknown): string[] => {
+const markOf = (letter: 'd' | 'u' | 'e' | 'i' | 't', value: unknown): string[] => {
   const text = toText(value)
   return text === undefined ? [] : [`${letter} ${text}`]
 }

@@ -1,6 +1,7 @@
 import { foldName, foldText } from '../identity/name.js'
+import { toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
-import { toDomain } from '../identity/value-kinds.js'
+import { toDomain, toEmail } from '../identity/value-kinds.js'
 import { readWrittenName } from '../identity/written-name.js'
 
 /** Whom a request or an answer is about. */
@@ -32,7 +33,8 @@ export const keysOf = (kind: Kind, subjects: readonly Subject[]): readonly strin
 function keyOf(mark: string): string {
   const [letter, text] = [mark[0], mark.slice(2)]
   if (letter === 'd') return `d ${domainOf(text) ?? text.toLowerCase()}`
-  if (letter === 'e') return `e ${text.toLowerCase()}`
+  if (letter === 'e') return `e ${toEmail(text) ?? text.toLowerCase()}`
+  if (letter === 't') return `t ${toE164(text) ?? text}`
   const profile = letter === 'u' ? parseProfile(text) : undefined
   if (!profile) return mark
   return profile.id === undefined ? `u ${profile.kind} ${profile.slug}` : `i ${profile.id}`

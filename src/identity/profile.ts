@@ -9,16 +9,35 @@ export interface NetworkProfile {
   readonly id?: string
 }
 
-/** Parses a profile url in any spelling: regular or premium, with or without scheme, `www`, country, query and slash. */
+/**
+ * Parses a profile url in any spelling: regular or premium, with or without scheme, `www`, country, query and slashes, as
+ * old pages, mails and telephones have it.
+ */
 export function parseProfile(
   url: string,
   hosts: readonly string[] = networkHosts,
 ): NetworkProfile | undefined {
-  const [section, name, third] = parseNetworkUrl(toPlainText(url), hosts)?.path.split('/', 3) ?? []
+  const text = toPlainText(url)
+    .replaceAll('\\', '/')
+    .replace(/^\s*[<"']+|[>"']+\s*$/g, '')
+  const path = parseNetworkUrl(text, hosts)?.path.split('/') ?? []
+  const [section, name, ...rest] = path.filter((part) => !unsaid.test(part))
   const of = section?.toLowerCase()
   if (of === 'company') return toProfile('company', companyId, name)
   if (of === 'in') return toProfile('person', personId, name)
-  return of === 'sales' ? parsePremium(name, third) : undefined
+  if (of === 'pub' && name !== 'dir')
+    return toProfile('person', personId, [name, ...publicEnd(rest)].join('-'))
+  return of === 'sales' ? parsePremium(name, rest[0]) : undefined
+}
+
+/** Parts of a path that say nothing of whose profile it is: double slashes, and pages for telephones and from mails. */
+const unsaid = /^(?:\s*|\.|mwlite|comm|m)$/i
+
+/** Returns the end of the slug that a public profile (`/pub/jane-doe/a7/57/b50`) has today (`jane-doe-b50057a7`). */
+function publicEnd(parts: readonly string[]): string[] {
+  const [first = '', second = '', third = ''] = parts.map((part) => part.toLowerCase())
+  if (![first, second, third].every((part) => /^[\da-f]{1,3}$/.test(part))) return []
+  return [third.padStart(3, '0') + second.padStart(3, '0') + (first === '0' ? '' : first)]
 }
 
 function parsePremium(section: string | undefined, name: string | undefined): NetworkProfile | undefined {

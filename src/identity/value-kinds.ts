@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
-import { type Fields, once } from '../api/values/objects.js'
+import { type Fields, once, resultOr } from '../api/values/objects.js'
 import { networkHosts } from '../api/values/url.js'
 import { isColumnName, isNameOfPeople } from '../csv/names.js'
 import { toCountryCode } from './country.js'
@@ -35,13 +35,28 @@ const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
  */
 export function toEmail(text: string): string | undefined {
   const lower = toPlainText(text).trim().toLowerCase()
-  const named = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower
-  const bare = named.replace(/^mailto:([^?]*).*$/, '$1').replace(/\.$/, '')
+  const bare = plainMail.test(lower) ? lower : toBareAddress(lower)
   if (!bareMail.test(bare) || bare.length > maxEmailLength) return undefined
   const at = bare.lastIndexOf('@')
   const host = bare.slice(at + 1)
   const domain = asciiHost.test(host) ? host : domainToASCII(host)
   return domain === '' ? undefined : `${bare.slice(0, at)}@${domain}`
+}
+
+/** The spelling in most files. */
+const plainMail = /^[a-z0-9._%+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/
+
+/** Returns an address without the name, quotes and the like that stand around it. */
+function toBareAddress(lower: string): string {
+  const named = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower
+  const address = named
+    .trim()
+    .replace(/^(["'])(.*)\1$/s, '$2')
+    .replace(/[.,;]+$/, '')
+  const link = /^mailto:([^?]*)/.exec(address)?.[1]
+  const linked = link === undefined ? address : resultOr(link, () => decodeURIComponent(link))
+  // Full stops of other scripts are dots in a domain.
+  return linked.replaceAll('。', '.').replace(/^"([^\s"\\@]+)"@/, '$1@')
 }
 
 const maxEmailLength = 320

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import type { VendorKind, Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
-import { parseNetworkUrl } from '../api/values/url.js'
 import { toCountryCode } from '../identity/country.js'
-import { placeholder } from '../identity/name.js'
+import { profileKey } from '../identity/mentions.js'
+import { foldText, placeholder } from '../identity/name.js'
 import { describePhone, toE164 } from '../identity/phone.js'
+import { parseProfile } from '../identity/profile.js'
+import { toPlainText } from '../identity/spelling.js'
 import { toDomain, toEmail } from '../identity/value-kinds.js'
 import type { Subject } from './compile.js'
 import type { SubjectField } from './definition.js'
@@ -16,7 +18,7 @@ type Query = Parameters<Vendors['ask']>[1]
 export function subjectOf(query: Query): Subject {
   const { firstName, lastName, companyName, domain, url, email, country } = query
   const names = [firstName, lastName].flatMap((name) => name?.trim() || [])
-  const path = url === undefined ? undefined : parseNetworkUrl(url)?.path
+  const profile = url === undefined ? undefined : parseProfile(url)
   const all: Readonly<Record<SubjectField, string | undefined>> = {
     first_name: firstName?.trim(),
     last_name: lastName?.trim(),
@@ -24,17 +26,22 @@ export function subjectOf(query: Query): Subject {
     company_name: companyName?.trim(),
     domain: domain === undefined ? undefined : (toDomain(domain) ?? domain.trim().toLowerCase()),
     network_url: url?.trim(),
-    network_handle: path?.split('/')[1],
-    email: email?.trim().toLowerCase(),
+    network_handle: profile?.slug ?? profile?.id,
+    email: email === undefined ? undefined : (toEmail(email) ?? email.trim().toLowerCase()),
     country,
   }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value))
 }
 
-/** Returns the hash of a question; the case of letters and the spelling of a profile's URL make no other one. */
+/** Returns the hash of a question; another spelling of the same is no other one. */
 export function identityOf({ network_url: url, ...fields }: Subject): string {
-  const profile = url && { network_url: parseNetworkUrl(url)?.path.replace(/\/$/, '') ?? url }
-  const text = toCanonicalJson({ ...fields, ...profile }).toLowerCase()
+  const profile = url === undefined ? undefined : parseProfile(url)
+  const known = url && { network_url: profile ? profileKey(profile) : toPlainText(url) }
+  const plain = Object.entries(fields).map(([field, text]) => [
+    field,
+    /name$/.test(field) ? foldText(text) || text : text.toLowerCase(),
+  ])
+  const text = toCanonicalJson({ ...Object.fromEntries(plain), ...known })
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 

@@ -3,6 +3,7 @@ import { domainKey, emailKey, nameKey, phoneKey, placeOf, profileKey } from '../
 import { foldText } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile } from '../../identity/profile.js'
+import { toPlainText } from '../../identity/spelling.js'
 import { firstText, toCompanyDomain, toEmail } from '../../identity/value-kinds.js'
 
 /** What can be suppressed: a domain stands for a company and its people, a name with a domain for one person. */
@@ -20,8 +21,8 @@ const atCompany = /^(.+?)(?:\s*,\s*|\s+at\s+|\s*@\s+|\s+)(\S+)$/
 
 /** Returns what a text as people write it can suppress; `undefined` where it identifies nobody. */
 export function toSuppressible(text: string): Suppressible | undefined {
-  const words = text.trim()
-  const profile = words.includes('/') ? parseProfile(words) : undefined
+  const words = toPlainText(text).trim().replace(/^tel:/i, '')
+  const profile = /[\\/]/.test(words) ? parseProfile(words) : undefined
   if (profile) return { kind: 'profile', value: words, key: profileKey(profile) }
   const email = toEmail(words)
   if (email !== undefined) return { kind: 'email', value: email, key: emailKey(email) }
