@@ -183,8 +183,6 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
   [[422], /\b(?:limit|quota)s? (?:\w+ ){0,4}plan\b/i, 'plan_limit_reached'],
   [[422], /\b(?:daily|monthly) (?:\w+ ){0,3}(?:limit|quota)s?\b/i, 'plan_limit_reached'],
   [[429], /\ba few hours\b|\bby the network\b/i, 'network_rate_limited'],
-  // Earlier builds of this program.
-  [[503], /^The database could not be written: /, 'storage_failed'],
 ]
 
 /** Returns the error that the text of a refusal stands for, for use when its code says nothing. */
