@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Caller, type CallOptions, ConnectionLost, type Input, type Reply } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameOut, renameRequest, type WireNames } from '../api/calls/wire-names.js'
-import { bodyLimits, hasBody } from '../api/operations/facts.js'
+import { bodyLimits, hasBody, topUpPath } from '../api/operations/facts.js'
 import { type Operation, operations } from '../api/operations/table.js'
 import { hazardIn, toJson } from '../api/values/json.js'
 import { once, resultOr } from '../api/values/objects.js'
-import { answer, asApiError, refuse, respond } from './answer.js'
+import { answer, asApiError, refuse, respond, safeHeaders } from './answer.js'
 import { declaresMore, readFields, refused } from './body.js'
 
 export const basePath = '/api/v2'
@@ -135,7 +135,25 @@ function ownRoutes({ caller, version, upstream, ready, document, report }: Handl
     { method: 'GET', path: '/health', answer: async () => answer(200, await health()) },
     { method: 'GET', path: '/ready', answer: () => readyAnswer(ready) },
     { method: 'GET', path: '/openapi.json', answer: openapi },
+    // A server behind this one names a page of its own.
+    ...(upstream ? [] : [{ method: 'GET', path: topUpPath, answer: async () => topUpPage() }]),
   ]
+}
+
+/** The page that the engine's `top_up_url` names: nothing is sold here, and a browser is told who gives credits. */
+function topUpPage(): Response {
+  const headers = { ...safeHeaders, 'content-type': 'text/html; charset=utf-8' }
+  return new Response(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Credits</title>
+<h1>Credits are used up</h1>
+<p>This server sells none. Whoever runs it adds credits to its workspace, here 500:</p>
+<pre>prospect engine credits add 500</pre>
+<p>Then send the request again, with the same idempotency key.</p>
+</html>
+`,
+    { headers },
+  )
 }
 
 /** Timeout of the readiness check, shorter than those of load balancers. */

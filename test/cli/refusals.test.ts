@@ -67,7 +67,7 @@ describe('a refusal of the API', () => {
       status: 402,
       exit_code: 4,
     })
-    expect(errorOf(ended).hint).toContain('Buy credits')
+    expect(errorOf(ended).hint).toContain('prospect engine credits add N')
   })
 
   it('prints the whole body of a refusal on stdout, whatever --fields selects', async () => {
@@ -159,4 +159,21 @@ describe('a rate limit', () => {
 
 it.each(['0.0001', '1.0005', '99999999'])('accepts any positive --timeout: %s', async (seconds) => {
   expect((await ask({ body: {} }, {}, `account --timeout ${seconds}`)).code).toBe(0)
+})
+
+describe('a command that could mean more than it finds', () => {
+  it('names the option for all searches where none has an email address', async () => {
+    await here.fill('companies', 'domain\nknown.example\n')
+    await ends(here.run('searches list'), 0, 'prospect searches list --no-enriched')
+    expect((await here.run('searches list --no-enriched')).stderr).not.toContain('--no-enriched')
+  })
+
+  it('says that only a server takes filters of live results', async () => {
+    await here.fill('people', 'name,network_url\nAnn Lee,https://www.network.example/in/ann\n')
+    await ends(
+      here.run('leads advanced-search --preview --relationship 1 --first-name Ann'),
+      7,
+      "Only a vendor's server can filter by relationship",
+    )
+  })
 })

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { answering, type Listener } from '../client/listeners.js'
+import { answering, closeAfterTest, type Listener } from '../client/listeners.js'
 import { served } from '../client/serving.js'
 import { type CommandResult, canary, ends, errorOf, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
@@ -38,6 +38,68 @@ describe('a command against a server', () => {
     expect(json).toMatchObject({ domain: 'known.example' })
     expect(readdirSync(here.home).filter((name) => /^(engine|catalogue)/.test(name))).toEqual([])
     expect(await there.bench.balance()).toBe(999)
+  })
+})
+
+describe('credits that are used up', () => {
+  const topUp = () => `${url().replace('/api/v2', '')}/top-up`
+
+  it.each([
+    ['on a terminal', '', { terminal: true, columns: 200 }],
+    ['with -o', '-o out.json', {}],
+    ['with CSV', '--format csv', {}],
+    ['as JSON', '--json', {}],
+  ])('name where the server sells more: %s', async (_, options, given: Given) => {
+    await there.bench.admin.setCredits(0)
+    await ends(
+      run(`accounts enrich --domain known.example ${options}`, {}, given),
+      4,
+      `Buy credits at ${topUp()}, then run it again.`,
+    )
+  })
+
+  it('name where the server sells more when they end a batch', async () => {
+    await there.bench.admin.setCredits(0)
+    here.write('in.csv', 'domain\nknown.example\n')
+    await ends(
+      run('accounts enrich --csv in.csv -o out.csv --yes'),
+      4,
+      `Buy credits at ${topUp()}, then run it again.`,
+    )
+  })
+
+  it('are bought at a page of the server, which says how its owner adds them', async () => {
+    const page = await fetch(topUp())
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(await page.text()).toContain('prospect engine credits add 500')
+  })
+
+  it.each(['javascript:alert(1)', 'https://a.example/\u001b[2J', 'see our site', 7])(
+    'are not bought at what is no web address: %j',
+    async (top_up_url) => {
+      const other = closeAfterTest(
+        await answering((_, response) => {
+          response.writeHead(402, { 'content-type': 'application/json' })
+          response.end(JSON.stringify({ error: 'Insufficient credits', top_up_url }))
+        }),
+      )
+      await ends(
+        run('accounts enrich --domain known.example --format csv', { PROSPECT_BASE_URL: at(other) }),
+        4,
+        /^Insufficient credits\. Buy credits from your vendor/,
+      )
+    },
+  )
+
+  it('are added by a command on this machine', async () => {
+    await here.fill('companies', 'domain\nknown.example\n')
+    await here.run('engine credits set 0')
+    for (const words of ['--domain known.example', '--domain known.example -o out.json'])
+      await ends(
+        here.run(`accounts enrich ${words}`, { terminal: true, columns: 200 }),
+        4,
+        'Add credits (prospect engine credits add N)',
+      )
   })
 })
 

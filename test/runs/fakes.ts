@@ -171,7 +171,7 @@ export async function companyBatch(
     lookups: await newLookups(),
     writer: createWriter(sink, rowFormats.csv.create(createLayout(table.header, results))),
     time: fakeTime(),
-    explainStop: runSentences.explainStop,
+    explainStop: runSentences(() => false).explainStop,
     explain: (refusal) => (refusal instanceof ApiError ? refusal.message : sentenceOf(refusal)),
     ...more,
   }

@@ -166,6 +166,8 @@ export interface Failure {
   readonly means: ErrorCode | undefined
   /** Whether every further request would get it too. */
   readonly stops: boolean
+  /** Where the server sells credits, as it says. */
+  readonly topUpUrl?: string
 }
 
 /**
@@ -208,6 +210,9 @@ export function failureOf(status: number, body: unknown): Failure {
     exit: row?.exit ?? (status >= 500 ? exitCodes.unreachable : exitCodes.refused),
     means,
     stops: row?.stops ?? false,
+    ...(means === 'insufficient_credits' && isWebAddress(fields.top_up_url)
+      ? { topUpUrl: fields.top_up_url }
+      : {}),
   }
 }
 
@@ -224,6 +229,9 @@ export function statusOfError({ error, message, code }: Fields): number | undefi
   return Object.values<ErrorRow>(errors).find((row) => texts.some((text) => matchesTemplate(text, row.text)))
     ?.status
 }
+
+const isWebAddress = (text: unknown): text is string =>
+  typeof text === 'string' && /^https?:\/\/[\x21-\x7e]{1,500}$/.test(text)
 
 const rowOf = (code: ErrorCode): ErrorRow => errors[code]
 

@@ -32,6 +32,9 @@ export interface BodyLimits {
 /** Limits of the body of every request. */
 export const bodyLimits: BodyLimits = { bytes: 1024 * 1024, values: 75_000 }
 
+/** Where a server of ours says how credits are bought, on its own origin. */
+export const topUpPath = '/top-up'
+
 /** Maximum nesting of arrays and objects in JSON from others. */
 export const maxLevels = 64
 

@@ -145,7 +145,7 @@ async function toPeopleQuery(connection: Connection, filters: PeopleFilters, now
   const refused = liveOnlyFilters.filter((name) => isGiven(filters[name]))
   if (refused.length > 0)
     throw new ApiError('invalid', {
-      reason: `Not available in the local catalogue: ${refused.join(', ')}`,
+      reason: `Only a vendor's server can filter by ${refused.join(', ')}: it takes live results, which local data has none of`,
     })
   const employers = await readEmployerFilters(connection, filters)
   const past = employers.past_companies

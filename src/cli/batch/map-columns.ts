@@ -8,7 +8,7 @@ import type { MappedList } from '../../runs/lists.js'
 import type { ChosenMapping, RunSentences } from '../../runs/ports.js'
 import type { InputChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
-import { hintOf, reportOfAnswer } from '../context/errors.js'
+import { hintOfFailure, reportOfAnswer } from '../context/errors.js'
 import { describe, reportOf } from '../messages.js'
 import { fieldsOfSchema } from '../options/schema-options.js'
 import { askChoice, canAsk } from '../output/prompt.js'
@@ -115,20 +115,21 @@ const quotePair = (pair: string): string => {
   return `${pair.slice(0, at)}="${pair.slice(at + 1)}"`
 }
 
-export const runSentences: RunSentences = {
+export const runSentences = (isLocal: () => boolean): RunSentences => ({
   explainStop: (why) => {
-    if (!(why instanceof Error)) return { reason: why.text, hint: hintOf(why.means), exit_code: why.exit }
+    if (!(why instanceof Error))
+      return { reason: why.text, hint: hintOfFailure(why, isLocal()), exit_code: why.exit }
     // The report names the file that holds the rows so far.
     const { reply, partial: _, ...details } = why.details
     const report = isAnswer(reply)
-      ? reportOfAnswer(reply.status, reply.body)
+      ? reportOfAnswer(reply.status, reply.body, isLocal())
       : reportOf(why instanceof ApiError ? why : new Refusal(why.code, details))
     if (!report) throw why
     const hint = why.code === 'storage_failed' ? notLost : report.hint
     return { reason: report.error, hint, exit_code: report.exit_code }
   },
   describe,
-}
+})
 
 /** Rows that were paid for without a recorded answer are sent again under the same keys. */
 const notLost = 'Check free space and permissions; paid results are kept.'

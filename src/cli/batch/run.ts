@@ -223,7 +223,7 @@ export function withRunDatabase<Command extends Pick<BatchCommand, 'database' | 
 export function createRunPorts(context: Context, command: TargetCommand): RunPorts {
   return {
     ...listPorts(context),
-    sentences: runSentences,
+    sentences: runSentences(() => context.isLocal()),
     target: {
       profile: profileName(context),
       name: () => targetName(context),

@@ -13,6 +13,7 @@ import { readInput } from '../context/io.js'
 import type { Invocation } from '../options/command-environment.js'
 import {
   type Field,
+  fieldOfWords,
   fieldsOfSchema,
   inputOf,
   spellingsOf,
@@ -82,17 +83,34 @@ export function checkTyped({ operation, shape, invocation }: OperationRequest, i
     validate(operation.id, shape, withOwnWebhook(operation.id, shape, input))
   } catch (error) {
     if (!(error instanceof ApiError) || error.code === 'not_found') throw error
-    const { fields: keys = [], sentence = error.message } = error.details as MissingOrInvalid
+    const { anyOf, fields: keys = [], sentence = error.message } = error.details as MissingOrInvalid
     const optionOf = toOptions(fields)
     const values = fields.find(({ name, kind }) => keys.includes(name) && valuesOf(kind))?.kind
     const text =
       keys.length > 0
         ? `${keys.map(optionOf).join(' and ')} ${keys.length > 1 ? 'are' : 'is'} required`
         : nameFields(sentence, optionOf)
-    const hint = values ? `The values are: ${valuesOf(values)?.join(', ')}.` : ''
     const words = [operation.command, operation.flag ? `--${operation.flag}` : ''].join(' ').trim()
-    throw new UsageError(`${text}.`, `${hint} See: prospect ${words} --help`.trim())
+    const hints = [
+      ...(anyOf || Object.keys(input).length === 0 ? waysToAsk(operation, fields) : []),
+      ...(values ? [`The values are: ${valuesOf(values)?.join(', ')}.`] : []),
+      `See: prospect ${words} --help`,
+    ]
+    throw new UsageError(`${text}.`, hints.join(' '))
   }
+}
+
+/** Returns the sentence that says how to ask about one word, or about the rows of a file; nothing where neither can be. */
+function waysToAsk({ id, command, batch, flag }: Operation, fields: readonly Field[]): readonly string[] {
+  if (flag !== undefined) return []
+  const byWord = fieldOfWords(id, fields)
+  const words = [
+    ...(byWord ? [byWord.name.toUpperCase().replaceAll('_', '-')] : []),
+    ...(batch ? ['--csv FILE'] : []),
+  ]
+  return words.length === 0
+    ? []
+    : [`Write ${words.map((word) => `prospect ${command} ${word}`).join(' or ')}.`]
 }
 
 const valuesOf = ({ values, item }: Field['kind']) => values ?? item?.values

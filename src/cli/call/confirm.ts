@@ -20,7 +20,7 @@ import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
 import type { AnswerSource, Remaining, TargetRefusal } from '../../runs/ports.js'
 import type { Context } from '../context/context.js'
-import { hintOf } from '../context/errors.js'
+import { hintOfFailure } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openEngineStore, openStateOf } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
@@ -167,7 +167,8 @@ function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage)
   const refusal = refusals[shortage]
   const row: { readonly exit: number; readonly code?: string } = errors[refusal]
   const [error, code] = [shortageText(quote, shortage), row.code ?? null]
-  return reportError(context, { error, code, status: null, exit_code: row.exit, hint: hintOf(refusal) })
+  const hint = hintOfFailure({ means: refusal }, context.isLocal())
+  return reportError(context, { error, code, status: null, exit_code: row.exit, hint })
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {

@@ -34,7 +34,15 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   },
   'account.show': { after: showSource },
   'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
-  'searches.list': { ids: ['id'] },
+  'searches.list': {
+    ids: ['id'],
+    after: async (context, { body }, { options }) => {
+      if (numberAt(body, 'pagination.total_count') === 0 && options.enriched !== false)
+        context.notify(
+          'Only searches whose people have an email address or phone are listed. For all: prospect searches list --no-enriched',
+        )
+    },
+  },
   'lists.get': { layout: async (body, look) => (await views()).listView(body, look) },
   'lists.list': { ids: ['id'] },
   'personas.list': { ids: ['id'] },

@@ -29,12 +29,13 @@ export async function reportRefusal(
   asked?: AskedData,
 ): Promise<number> {
   if (isJson(context)) await printRefusedBody(context, reply.body)
-  const report = reportOfReply(reply)
+  const report = reportOfReply(reply, context.isLocal())
   // Some servers answer a lookup that finds nothing with 400 instead of 404.
   const isNotFound = operation.needs === 'unit' && reply.status === 400 && saysNothingFound(report.error)
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
   const hint =
+    (exit_code === exitCodes.notFound && (await explainSuppressed(context, asked))) ||
     (isMissing && (await explainMissing(context, asked))) ||
     (isNotFound ? 'Nothing was charged.' : report.hint)
   const skipped = notAskedText(notAskedIn(reply.body))
@@ -73,8 +74,22 @@ export async function reportNothingFound(
   const skipped = bodies.length === 1 ? notAskedText(notAskedIn(bodies[0])) : ''
   const error = skipped === '' ? 'Nothing was found.' : `Nothing was found; not asked: ${skipped}.`
   const report = { error, code: null, status, exit_code: exitCodes.notFound }
-  const hint = (await explainMissing(context, asked)) ?? 'Nothing was charged.'
+  const hint =
+    (await explainSuppressed(context, asked)) ??
+    (await explainMissing(context, asked)) ??
+    'Nothing was charged.'
   return reportError(context, { ...report, hint })
+}
+
+/** Says that nothing was found because whom a lookup is about is suppressed; `undefined` where they are not. */
+async function explainSuppressed(
+  context: Context,
+  asked: AskedData | undefined,
+): Promise<string | undefined> {
+  const [isSuppressed] = (asked && (await (await context.suppressor())?.areAbout([asked.input]))) ?? []
+  return isSuppressed
+    ? 'It asks about somebody who is suppressed: nothing was sent, and nothing charged. See: prospect suppress list'
+    : undefined
 }
 
 /** Says why nothing can be found, where the data of this machine is the reason. */

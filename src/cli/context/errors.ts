@@ -1,6 +1,14 @@
 import type { Reply } from '../../api/calls/caller.js'
-import { type ErrorCode, errors, failureOf, type Report, systemCode } from '../../api/calls/errors.js'
+import {
+  type ErrorCode,
+  errors,
+  type Failure,
+  failureOf,
+  type Report,
+  systemCode,
+} from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { ownPlan } from '../../api/operations/plans.js'
 
 /** Returns the option of a name by which commands read it: `--dry-run` of `dryRun`. */
 export const toFlag = (name: unknown): string =>
@@ -63,11 +71,22 @@ const hints: Partial<Record<ErrorCode, string>> = {
 export const hintOf = (code: ErrorCode | undefined): string =>
   code === undefined ? '' : (hints[code] ?? errors[code].hint)
 
+/** Returns what to do about a failure of the API. `isLocal`: the engine of this machine said it. */
+export function hintOfFailure(
+  { means, topUpUrl }: Pick<Failure, 'means' | 'topUpUrl'>,
+  isLocal = false,
+): string {
+  if (means !== 'insufficient_credits') return hintOf(means)
+  if (isLocal)
+    return `Add credits (prospect engine credits add N) or look up your own data without any (prospect engine plan set ${ownPlan}), then run it again.`
+  return topUpUrl === undefined ? hintOf(means) : `Buy credits at ${topUpUrl}, then run it again.`
+}
+
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
-export function reportOfReply({ status, body, unknown, headers }: Reply): Report {
-  const answer = reportOfAnswer(status, body)
+export function reportOfReply({ status, body, unknown, headers }: Reply, isLocal = false): Report {
+  const answer = reportOfAnswer(status, body, isLocal)
   const fault = headers['x-prospect-fault']
   const known =
     fault === undefined
@@ -78,9 +97,9 @@ export function reportOfReply({ status, body, unknown, headers }: Reply): Report
   return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }
 }
 
-export function reportOfAnswer(status: number, body: unknown): Report {
+export function reportOfAnswer(status: number, body: unknown, isLocal = false): Report {
   const failure = failureOf(status, body)
-  return report(failure.text, failure.code ?? null, status, failure.exit, hintOf(failure.means))
+  return report(failure.text, failure.code ?? null, status, failure.exit, hintOfFailure(failure, isLocal))
 }
 
 export function report(

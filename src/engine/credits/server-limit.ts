@@ -10,7 +10,7 @@ import {
   type WorkHold,
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { isPriced } from '../../api/operations/facts.js'
+import { isPriced, topUpPath } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import type { Clock } from '../../api/ports/ports.js'
 import { validate } from '../../api/validation/validate.js'
@@ -118,7 +118,7 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
         const isBounded = row.price.job === undefined && Number.isFinite(most)
         const need = {
           credits: isBounded ? most : unitPrice(row),
-          topUpUrl: `${new URL(server).origin}/top-up`,
+          topUpUrl: `${new URL(server).origin}${topUpPath}`,
         }
         const credits = (await balance({ apiKey: options.apiKey })) ?? Number.POSITIVE_INFINITY
         checkSpendable(need, { credits, allowance })

@@ -1,7 +1,7 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import type { Caller, CallOptions, Input, Reply, RunRow } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { countingOf, hasBody, isPriced } from '../../api/operations/facts.js'
+import { countingOf, hasBody, isPriced, topUpPath } from '../../api/operations/facts.js'
 import { operationOn, type Window, windowsOf } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Asking, Sender, Targets } from '../../api/ports/ports.js'
@@ -138,7 +138,7 @@ async function answer(
     const given = await readInput()
     if (isCounted && isChosenByLive) await count(given.live)
     const input = await check(ports, row, given, principal)
-    const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}/top-up`
+    const topUpUrl = ports.topUpUrl ?? `${options.origin ?? 'http://127.0.0.1:4010'}${topUpPath}`
     const { workspace, member } = principal
     let asked: Asking | undefined
     const asking = () =>

@@ -72,6 +72,20 @@ describe('suppress', () => {
   })
 })
 
+describe('a single lookup about a suppressed company', () => {
+  it('says that it is suppressed, and charges nothing', async () => {
+    await here.run('suppress add company-1.example')
+    const ended = await here.run('accounts enrich company-1.example')
+    expect([ended.code, ended.stderr, await here.charges()]).toEqual([
+      9,
+      expect.stringContaining('somebody who is suppressed'),
+      [],
+    ])
+    const other = await here.run('accounts enrich nobody.example')
+    expect([other.code, other.stderr]).toEqual([9, expect.not.stringContaining('suppressed')])
+  })
+})
+
 describe('a batch with rows about suppressed people', () => {
   it.each([
     ['contacts waterfall', '--enrichment-type email'],

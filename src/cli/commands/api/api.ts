@@ -48,7 +48,7 @@ export const apiCommand: CommandFactory = ({ command }) =>
       else if (isJson(context)) await printRefusedBody(context, body)
       // What an empty catalogue answers is printed as it came, and is no answer.
       if (isOk(reply) || status === 404) await requireRecords(context, rows)
-      if (!isOk(reply)) return reportError(context, reportOfAnswer(status, body))
+      if (!isOk(reply)) return reportError(context, reportOfAnswer(status, body, context.isLocal()))
       if (reply.incomplete) throw reply.incomplete
       return exitCodes.ok
     })

@@ -50,7 +50,7 @@ async function createList(context: Context, name: string, companies: readonly Fi
   const options = { apiKey: await context.apiKey(), idempotencyKey: `${key}-list` }
   const reply = await caller.call('lists.create', { name, companies }, options)
   if (!isOk(reply)) {
-    const { error, exit_code, hint } = reportOfAnswer(reply.status, reply.body)
+    const { error, exit_code, hint } = reportOfAnswer(reply.status, reply.body, context.isLocal())
     throw new Stop(`The list ${name} was not created: ${error}`, exit_code, hint)
   }
   const id = jobIdOf(reply.body)
