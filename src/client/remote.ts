@@ -305,7 +305,7 @@ function replayed(reply: Reply, mayBeOwn: boolean): Reply {
 function headersOf(
   { idempotency, ids, version }: RemoteOptions,
   row: Operation,
-  { apiKey, idempotencyKey, freshKey }: CallOptions,
+  { apiKey, idempotencyKey, freshKey, maxAgeMs }: CallOptions,
 ): Readonly<Record<string, string>> {
   const key =
     row.idempotent && idempotency !== 'none' ? (idempotencyKey ?? freshKey?.() ?? ids.uuid()) : undefined
@@ -319,8 +319,12 @@ function headersOf(
     ...(hasBody(row) ? { 'content-type': 'application/json' } : {}),
     ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
     ...(key === undefined ? {} : { [idempotency ?? defaultHeader]: key }),
+    ...(maxAgeMs === undefined ? {} : { 'cache-control': cacheControl(maxAgeMs) }),
   }
 }
+
+const cacheControl = (maxAgeMs: number): string =>
+  maxAgeMs === 0 ? 'no-cache' : `max-age=${Math.floor(maxAgeMs / 1_000)}`
 
 interface Attempt extends WireRequest {
   readonly address: Address

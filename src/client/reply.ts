@@ -1,5 +1,5 @@
 import { shapeOf } from '../api/areas/shapes.js'
-import type { Reply } from '../api/calls/caller.js'
+import { isFromStore, type Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody, statusOfError } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { maxLevels } from '../api/operations/facts.js'
@@ -61,7 +61,10 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   const strange = task.isPassedOn ? undefined : strangenessOf(operation, shape, status, body)
   const misfit = misfitOf(operation, shape, body) ?? strange
   if (misfit !== undefined) return { ...unusable(operation, misfit, headers), unusable: textOf(read) }
-  return { status, body, headers, credits: creditsCharged(operation, body), ...pickForm(read, task) }
+  // What a proxy has stored was paid for by whom it was stored for; a key brings back what its own request cost.
+  const isStored = isFromStore({ headers }) && headers['idempotent-replayed'] !== 'true'
+  const credits = isStored ? 0 : creditsCharged(operation, body)
+  return { status, body, headers, credits, ...pickForm(read, task) }
 }
 
 /** Maximum size of an unusable body that is kept. */

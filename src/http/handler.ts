@@ -85,11 +85,21 @@ function callOptions(request: Request): CallOptions {
   return {
     apiKey: headers.get('x-api-key') ?? undefined,
     idempotencyKey: headers.get('idempotency-key') ?? undefined,
+    maxAgeMs: maxAgeIn(headers.get('cache-control')),
     origin: url.slice(0, url.indexOf('/', 8)),
     get signal() {
       return request.signal
     },
   }
+}
+
+/** Returns how old a stored answer may be by `Cache-Control`, in milliseconds; `undefined` where that is not said. */
+function maxAgeIn(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const directives = header.toLowerCase().split(',')
+  if (directives.some((one) => /^\s*no-(?:cache|store)\s*$/.test(one))) return 0
+  const seconds = directives.flatMap((one) => /^\s*max-age\s*=\s*"?(\d+)"?\s*$/.exec(one)?.[1] ?? [])
+  return seconds.length === 0 ? undefined : Math.min(...seconds.map(Number)) * 1_000
 }
 
 type ReadInput = () => Promise<Input>

@@ -1,4 +1,11 @@
-import { type ConnectionLost, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import {
+  ageOf,
+  type ConnectionLost,
+  isFromStore,
+  isOk,
+  type Reply,
+  retryAfterMs,
+} from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
 import { asksToWait } from '../api/calls/retry.js'
 import { isMetered } from '../api/operations/facts.js'
@@ -21,6 +28,8 @@ export interface RowOutcome {
   readonly sampled?: true
   /** Real time at which another run, or a single lookup, got it; absent for one of this run. */
   readonly storedAt?: number
+  /** Of a single lookup, what the key is known by that it was sent under; null for one of ours. */
+  readonly key?: string | null
   /** The run and the row whose answer it is. */
   readonly from?: readonly [run: number, row: number]
   /** Whether it is recorded for this row. */
@@ -56,6 +65,8 @@ export interface RowAnswer {
   readonly credits: number
   /** Whether there may be more records than a budget let it ask for. */
   readonly isCut?: boolean
+  /** How long ago a proxy got it that has stored it, in milliseconds. */
+  readonly ageMs?: number
 }
 
 /** The answer of a call that may have done its work, and charged for it, without a reply that says so. */
@@ -122,6 +133,7 @@ function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBod
         ? { isCut: true }
         : {}),
       ...(withBody && reply.text !== undefined ? { text: reply.text } : {}),
+      ...(isFromStore(reply) ? { ageMs: ageOf(reply) } : {}),
     },
   }
 }

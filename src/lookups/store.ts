@@ -40,6 +40,10 @@ export interface LookupRow {
   readonly input: Input
   /** False for one that has no equal row in its run. */
   readonly repeats?: boolean
+  /** How old an answer may be that it takes, where that is less than its run says. */
+  readonly maxAgeMs?: number | undefined
+  /** The key that it is sent under where nobody has sent it yet, if that is none of its run. */
+  readonly key?: string | undefined
 }
 
 /** A lookup that this process has to send; it is recorded, and its maximum cost is held. */
@@ -450,13 +454,16 @@ class StoredLookups {
     const body = serves(lookup.state)
       ? await connection.get<Pick<StoredLookup, 'body'>>(bodySql, ...from)
       : undefined
-    const answer = { ...answerOf({ ...lookup, body: body?.body ?? null, cost: 0 }), credits: 0 }
+    const text = body?.body ?? null
+    const written = isSingle(this.run) && text !== null ? { text } : {}
+    const answer = { ...answerOf({ ...lookup, body: text, cost: 0 }), credits: 0, ...written }
     return {
       answer,
       source,
       credits: 0,
       from,
       ...(source === 'store' ? { storedAt: lookup.answered_at ?? 0 } : {}),
+      ...(isSingle(this.run) ? { key: lookup.key } : {}),
       ...(sampled ? { sampled: true as const } : {}),
     }
   }
@@ -506,7 +513,7 @@ class StoredLookups {
       samples && others.find(({ run, answered_at: at }) => samples.has(run) && (at ?? 0) >= notBefore)
     if (sampled) return { lookup: sampled, source: 'store' as const, sampled: true }
     if (maxAgeMs === undefined) return undefined
-    const since = Math.max(notBefore, now() - maxAgeMs)
+    const since = Math.max(notBefore, now() - Math.min(maxAgeMs, row.maxAgeMs ?? maxAgeMs))
     const stored = others.find(({ answered_at: at }) => (at ?? 0) >= since)
     return stored && { lookup: stored, source: 'store' as const, sampled: false }
   }
@@ -640,7 +647,7 @@ class StoredLookups {
     if (identity !== undefined) firsts.set(identity, ordinal)
     if (left && this.#isMine(left)) portion.taken.add(left.row)
     if (left) portion.work.push(() => this.#take(connection, left))
-    const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : null
+    const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : (row.key ?? null)
     const input = limit === undefined ? row.input : { ...row.input, limit }
     const sent = left?.input ?? toJson(input)
     const values = [run.number, ordinal, 'asked', hash ?? null, identity ?? null, key, sent, held, 'live']
@@ -800,7 +807,7 @@ class StoredLookups {
         units += ask.units
       }
       for (const { ordinal, hash, identity, answer, source, ask, from, isSpelling } of rows) {
-        const { status, error, body, text, credits, isCut } = answer
+        const { status, error, body, text, credits, isCut, ageMs = 0 } = answer
         const state = isUnknown(answer) ? 'unknown' : status
         if (!ask || from !== undefined) {
           // One equal row stands for all; another spelling is found by itself.
@@ -831,7 +838,7 @@ class StoredLookups {
           stays,
           left,
           credits,
-          now,
+          now - ageMs,
           number,
           ordinal,
         ])
@@ -865,22 +872,28 @@ class StoredLookups {
     for (const { ask } of rows) if (ask) this.#underWay -= ask.held
   }
 
-  /** Records the answer to a single lookup, which has no budget and is counted where it is paid. */
-  async keepSingle({ ordinal, hash, identity }: LookupRow, answer: RowAnswer): Promise<void> {
+  /** Records the answer to a single lookup, which has no budget and is counted where it is paid, and what its key is known by. */
+  async keepSingle(
+    { ordinal, hash, identity }: LookupRow,
+    answer: RowAnswer,
+    key: string | null = null,
+  ): Promise<void> {
     const now = this.options.now()
-    const { status, error, body, text, isCut } = answer
+    const { status, error, body, text, isCut, ageMs = 0 } = answer
     const values = [
       this.run.number,
       ordinal,
       status,
       hash ?? null,
       isCut ? null : (identity ?? null),
-      null,
+      key,
       null,
       0,
     ]
     await this.driver.transaction(async (connection) => {
-      await connection.dialect.insertRows(connection, put, [[...values, 'live', null, null, error, now, now]])
+      await connection.dialect.insertRows(connection, put, [
+        [...values, 'live', null, null, error, now, now - ageMs],
+      ])
       const found = [[hash ?? null, this.run.number, ordinal]]
       if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
       await connection.run(

@@ -386,14 +386,14 @@ class Calls {
     { key, row, limit, input, isNew }: Ask,
   ): Promise<RowAnswer | 'unsent' | undefined> {
     const { batch, suspect } = this.ports
-    const { caller, time, callOptions: { apiKey, origin, signal } = {} } = batch
+    const { caller, time, callOptions: { apiKey, origin, signal, maxAgeMs } = {} } = batch
     // Whether the target may have received it before: then only an answer to its key shows whether it was paid for.
     let isOpen = !isNew
     for (let again = false; ; again = true) {
       if (!this.#enters() && !(await this.#enter())) return isOpen ? undefined : 'unsent'
       const own = row && again ? { ...row, fresh: false } : row
       const onSuspect = suspect.onSuspect([state.ordinal])
-      const options = { apiKey, idempotencyKey: key, row: own, signal, origin, onSuspect }
+      const options = { apiKey, idempotencyKey: key, row: own, signal, origin, maxAgeMs, onSuspect }
       let reply: Reply | ConnectionLost
       try {
         reply = await caller.call(this.#operation.id, input ?? state.input, options)

@@ -1,6 +1,6 @@
 import type { Caller } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
-import { isMetered } from '../api/operations/facts.js'
+import { isMetered, isPriced } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { isObject } from '../api/values/objects.js'
 import { type Budgets, budgetOver, scopesOf } from '../lookups/budgets.js'
@@ -11,7 +11,7 @@ import { mayStillSend, type NewRun, type Run, type RunIdentity, settleLost } fro
 import type { OpenOutput } from './open-output.js'
 import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
-import type { BatchRequest } from './request.js'
+import { type BatchRequest, defaultMaxAgeMs } from './request.js'
 
 /** A batch with its recorded run, if there is one. */
 interface ResolvedBatch {
@@ -193,7 +193,7 @@ async function targetOf(
   run: Run,
 ): Promise<Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>> {
   const caller = await target.caller()
-  const callOptions = { apiKey: await target.apiKey() }
+  const callOptions = { apiKey: await target.apiKey(), maxAgeMs: maxAgeAt(request) }
   const { discardReplies } = caller
   if (!discardReplies || !isMetered(request.operation)) return { caller, callOptions }
   const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
@@ -202,6 +202,11 @@ async function targetOf(
   // At the end, replies to requests for several rows are discarded too.
   const upTo = (before: number) => (run.total > 0 && before >= run.total ? Number.MAX_SAFE_INTEGER : before)
   return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
+}
+
+/** How old an answer of a proxy may be; `undefined` where it decides, which is as old as by default here. */
+function maxAgeAt({ operation, choices: { maxAgeMs = 0 } }: BatchRequest): number | undefined {
+  return !isPriced(operation) || maxAgeMs === defaultMaxAgeMs ? undefined : maxAgeMs
 }
 
 /** Discards the replies to ended runs that were taken over long ago. */

@@ -18,6 +18,7 @@ import type { Clock } from '../api/ports/ports.js'
 import { parseJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import type { HeldRun, RunLocks } from '../lookups/leases.js'
+import { lookupsMark } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { fromSqliteError, isBusyError } from '../storage/driver/sqlite/driver.js'
 import type { Run, Runs } from './journal/runs.js'
@@ -145,11 +146,17 @@ function tryLock(path: string, timeout?: number): HeldRun | undefined {
 /** More processes than look up at once. The names are used again, so that there are never more files. */
 const lookupLocks = 1_024
 
-/** Takes a lock for the single lookups of this process. Returns its name; it is held until the command ends. */
-export async function holdLookups(home: Pick<RunHome, 'home' | 'onClose'>): Promise<string> {
+/**
+ * Takes a lock for the single lookups of this process, `shared` where machines share a database. Returns its name; it is held
+ * until the command ends.
+ */
+export async function holdLookups(
+  home: Pick<RunHome, 'home' | 'onClose'>,
+  shared?: Pick<RunLocks, 'take'>,
+): Promise<string> {
   for (let number = 0; number < lookupLocks; number++) {
-    const name = `lookups-${number}`
-    const lock = tryLock(runLock(home, name), 0)
+    const name = `${lookupsMark}${number}`
+    const lock = await (shared ? shared.take(name) : tryLock(runLock(home, name), 0))
     if (!lock) continue
     home.onClose(() => lock.release())
     return name

@@ -1,12 +1,16 @@
+import { createHash } from 'node:crypto'
 import { shapeOf } from '../api/areas/shapes.js'
 import {
   type Caller,
+  type CallOptions,
   ConnectionLost,
   type Input,
   type Layer,
   lostCall,
   type Reply,
+  storedHeaders,
 } from '../api/calls/caller.js'
+import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, rowOperation } from '../api/operations/table.js'
@@ -14,29 +18,42 @@ import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
-import { judge, type RowAnswer } from '../lookups/answer.js'
-import { type Ask, type LookupOptions, type LookupRow, type Lookups, openLookups } from '../lookups/store.js'
+import { judge, type RowOutcome } from '../lookups/answer.js'
+import type { RunLocks } from '../lookups/leases.js'
+import {
+  type Ask,
+  type LookupOptions,
+  type LookupRow,
+  type Lookups,
+  lookupsMark,
+  openLookups,
+} from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { identityOf } from './plan/lookup.js'
 
-/** How often an equal lookup is looked for that is under way, in milliseconds, and how often before that is said. */
-const busyMs = 50
+/** How long to wait before an equal lookup is looked for again that is under way elsewhere, in milliseconds: at first, and later. */
+const [busyMs, longestMs] = [50, 500]
 const pollsBeforeNotice = 20
+/** How long it is waited for: longer than a call of a proxy takes. */
+const mostWaitMs = 180_000
 
-interface SingleLookupPorts {
+export interface SingleLookupPorts {
   readonly open: () => Promise<{
     readonly database: Driver
     readonly target: string
     readonly workspace: string
     readonly profile: string
     readonly notBefore: number
-    readonly isAlive: NonNullable<LookupOptions['isAlive']>
+    readonly locks: Pick<RunLocks, 'isHeld' | 'fenceOf'>
     /** Holds a lock until the process ends; returns its name. */
     readonly holdLock: () => Promise<string>
   }>
-  /** Returns the real time from when on answers are taken; none is taken when absent. */
-  readonly since: (() => number) | undefined
-  readonly clock: Clock
+  /** How old an answer may be that is taken, in milliseconds, unless the call wants a younger one; 0 takes none. */
+  readonly maxAgeMs: number
+  /** Whether calls with an idempotency key of their own are answered, too. They are sent under that key. */
+  readonly answersKeys: boolean
+  /** Real time, by the clock of the database. */
+  readonly clock: Pick<Clock, 'now'>
   readonly ids: Ids
   /** Whether the target remembers the keys of calls without a known outcome, so that those go before the keys of lookups. */
   readonly keepsKeys: boolean
@@ -57,28 +74,12 @@ export type SingleLookups = ReturnType<typeof createSingleLookups>
 /** A process numbers its lookups in a block of its own, since keys derive from the numbers. */
 const blockSize = 1_000_000_000
 const addSql = `INSERT INTO runs (id, known_by, operation, target, workspace, profile, file, file_hash, request, status, total,
-  forgotten, indexed, requests, started_at) VALUES (?, ?, ?, ?, ?, ?, '', '', '{}', 'running', 0, 1, 1, 1, ?)
+  forgotten, indexed, requests, started_at, fence) VALUES (?, ?, ?, ?, ?, ?, '', '', '{}', 'running', 0, 1, 1, 1, ?, ?)
   RETURNING number, id, requests`
 const againSql = `UPDATE runs SET status = 'running', requests = requests + 1, ended_at = ?
   WHERE known_by = ? AND operation = ? AND target = ? AND workspace = ? AND profile = ? RETURNING number, id, requests`
 const overSql = `UPDATE runs SET status = 'stopped' WHERE known_by = ? AND status = 'running'`
 const leftSql = `UPDATE lookups SET state = 'unknown' WHERE run = ? AND state = 'asked'`
-const runningSql = `SELECT DISTINCT known_by AS holder FROM runs WHERE status = 'running' AND operation = ? AND target = ?`
-const openSql = `SELECT 1 AS one FROM runs r JOIN lookups l ON l.run = r.number
-  WHERE r.operation = ? AND r.target = ? AND l.state IN ('asked', 'accepted') LIMIT 1`
-
-/** Whether an equal lookup may be under way, or was left by a process that was killed. */
-export const mayBeUnderWay = (
-  driver: Driver,
-  id: string,
-  target: string,
-  isAlive: NonNullable<LookupOptions['isAlive']>,
-): Promise<boolean> =>
-  driver.read(async (reads) => {
-    for (const { holder } of await reads.all<{ holder: string }>(runningSql, id, target))
-      if (await isAlive(holder, reads)) return true
-    return (await reads.get(openSql, id, target)) !== undefined
-  })
 
 /** The run of single lookups of one operation by one process at a time. */
 interface SinglesRun {
@@ -106,31 +107,39 @@ interface Sent {
   isKept: boolean
 }
 
-/** Creates what lets equal lookups be paid for once. Calls with an idempotency key of their own are always sent. */
+/** Creates what lets equal lookups be paid for once, also while they are under way (decision 7). */
 export function createSingleLookups(ports: SingleLookupPorts) {
-  const { clock, ids, since, names, onFault, onStored } = ports
+  const { clock, ids, maxAgeMs, answersKeys, names, onFault, onStored } = ports
   const sent = new Map<string, Sent>()
-  const runs = new Map<string, Promise<OwnRun>>()
-  const lock = once(async () => {
+  /** By operation and identity, what this process has under way. */
+  const underWay = new Map<string, Promise<void>>()
+  let runs = new Map<string, Promise<OwnRun>>()
+  const takeLock = async () => {
     const { database, holdLock } = await ports.open()
     const name = await holdLock()
     // What another process with this lock had under way is nobody's now.
     await database.transaction((connection) => connection.run(overSql, name), 'lookups')
     return name
-  })
+  }
+  let lock = once(takeLock)
+  /** Begins anew where another process has taken over what this one was silent about for long. */
+  const startOver = (error: unknown): boolean => {
+    if (!isRefusal(error, 'run.taken_over')) return false
+    runs = new Map()
+    lock = once(takeLock)
+    return true
+  }
   const optionsOf = (id: OperationId, open: Awaited<ReturnType<SingleLookupPorts['open']>>) => {
-    const { target, workspace, profile, notBefore, isAlive } = open
-    const options = {
+    const { target, workspace, profile, notBefore, locks } = open
+    const options: Omit<LookupOptions, 'fence'> = {
       now: () => clock.now(),
       budgets: {},
       mayRepeat: true,
       retryUnknown: true,
       notBefore,
-      isAlive,
+      isAlive: (holder, connection) => locks.isHeld(holder, connection),
       takesKeys: true,
-      get maxAgeMs() {
-        return since ? Math.max(0, clock.now() - since()) : undefined
-      },
+      maxAgeMs,
     }
     return { of: { operation: id, target, workspace, profile }, options }
   }
@@ -138,22 +147,23 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   const readerOf = async (id: OperationId): Promise<Lookups> => {
     const open = await ports.open()
     const { of, options } = optionsOf(id, open)
-    return openLookups(open.database, { ...of, number: 0, id: '', identityKey: '' }, options)
+    return openLookups(open.database, { ...of, number: 0, id: '', identityKey: lookupsMark }, options)
   }
   /** Opens the run of this process for an operation. */
   const openOwn = async (id: OperationId): Promise<OwnRun> => {
     const open = await ports.open()
     const { of, options } = optionsOf(id, open)
     const identityKey = await lock()
+    const fence = open.locks.fenceOf(identityKey)
     const own = [identityKey, id, of.target, of.workspace, of.profile]
     const run = await open.database.transaction(async (connection) => {
       const again = await connection.get<SinglesRun>(againSql, clock.now(), ...own)
       // What the process before this one was killed over is left to whoever asks for it next.
       if (again) await connection.run(leftSql, again.number)
-      return again ?? connection.get<SinglesRun>(addSql, ids.uuid(), ...own, clock.now())
+      return again ?? connection.get<SinglesRun>(addSql, ids.uuid(), ...own, clock.now(), fence)
     }, 'lookups')
     if (!run) throw new Error('the run of single lookups was not recorded')
-    const lookups = await openLookups(open.database, { ...of, ...run, identityKey }, options)
+    const lookups = await openLookups(open.database, { ...of, ...run, identityKey }, { ...options, fence })
     return { lookups, underWay: new Set(), next: run.requests * blockSize }
   }
   const ownRun = (id: OperationId): Promise<OwnRun> => {
@@ -162,39 +172,51 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     found.catch(() => runs.delete(id))
     return found
   }
-  const rowOf = async (id: OperationId, input: Input): Promise<LookupRow | undefined> => {
+  const rowOf = async (
+    id: OperationId,
+    input: Input,
+    { maxAgeMs, idempotencyKey }: CallOptions = {},
+  ): Promise<LookupRow | undefined> => {
     const row = asRow(operation(id))
     if (!row || !(await shapeOf(id)).input.safeParse(input).success) return undefined
     const identity = identityOf(row)(input)
     if (identity === undefined) return undefined
-    return { ordinal: -1, identity, hash: hashNumber(hashOf(identity)), most: 0, input }
+    const hash = hashNumber(hashOf(identity))
+    return { ordinal: -1, identity, hash, most: 0, input, maxAgeMs, key: idempotencyKey }
   }
-  const replyOf = ({ body }: RowAnswer, answeredAt: number) => {
-    const age = Math.max(0, Math.floor((clock.now() - answeredAt) / 1_000))
-    const headers = { age: String(age), 'cache-status': 'prospect; hit' }
-    return { reply: { status: 200, body, headers, credits: 0 } satisfies Reply, answeredAt }
+  const replyOf = ({ answer, storedAt = clock.now(), key }: RowOutcome, options: CallOptions) => {
+    const age = Math.max(0, Math.floor((clock.now() - storedAt) / 1_000))
+    // To whoever sent the request that was paid for, this is its reply.
+    const isReplay = options.idempotencyKey !== undefined && key === keyDigest(options)
+    const headers = {
+      age: String(age),
+      ...storedHeaders,
+      ...(isReplay ? { 'idempotent-replayed': 'true' } : {}),
+    }
+    const { body, text } = answer
+    return { status: 200, body, headers, credits: 0, ...(text === undefined ? {} : { text }) } satisfies Reply
   }
-  const find = async (id: OperationId, row: LookupRow | undefined) => {
-    if (!row || !since) return undefined
+  const find = async (id: OperationId, row: LookupRow | undefined): Promise<RowOutcome | undefined> => {
+    if (!row || maxAgeMs === 0) return undefined
     const lookups = (await runs.get(id))?.lookups ?? (await readerOf(id))
     const [outcome] = await lookups.peek([row])
-    if (outcome?.answer.status !== 'found') return undefined
-    return replyOf(outcome.answer, outcome.storedAt ?? clock.now())
+    return outcome?.answer.status === 'found' ? outcome : undefined
   }
-  /** Claims a lookup, or returns the answer that an equal one brought meanwhile. */
-  const claim = async ({ lookups, underWay }: OwnRun, row: LookupRow): Promise<Sent | Reply> => {
-    for (let polls = 1; ; polls++) {
-      const [one] = await lookups.claim([row], (ordinal) => underWay.has(ordinal))
+  /** Claims a lookup, or returns the answer that an equal one brought meanwhile; a refusal where one is under way for too long. */
+  const claim = async (
+    { lookups, underWay: own }: OwnRun,
+    row: LookupRow,
+  ): Promise<Sent | RowOutcome | ApiError> => {
+    const until = clock.now() + mostWaitMs
+    for (let polls = 1; polls === 1 || clock.now() < until; polls++) {
+      const [one] = await lookups.claim([row], (ordinal) => own.has(ordinal))
       if (one?.is === 'ask')
         return { lookups, ask: one.ask, row, isSent: false, isKnown: true, isKept: false }
-      if (one?.is === 'answered' && one.outcome.answer.status === 'found') {
-        const stored = replyOf(one.outcome.answer, one.outcome.storedAt ?? clock.now())
-        onStored?.(stored.answeredAt)
-        return stored.reply
-      }
+      if (one?.is === 'answered' && one.outcome.answer.status === 'found') return one.outcome
       if (polls === pollsBeforeNotice) ports.onWait?.()
-      await ports.sleep(busyMs)
+      await ports.sleep(polls < pollsBeforeNotice ? busyMs : longestMs)
     }
+    return new ApiError('lookup_in_progress', {}, { 'retry-after': '5' })
   }
   const sendAsked = async (
     caller: Caller,
@@ -204,7 +226,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const { key, row, input: before } = one.ask
     const isAgain = before !== undefined
     const own = row?.fresh === false ? row : undefined
-    const keyed = own || !ports.keepsKeys ? { idempotencyKey: key } : { freshKey: () => key }
+    const isGiven = own !== undefined || !ports.keepsKeys || options?.idempotencyKey !== undefined
+    const keyed = isGiven ? { idempotencyKey: key } : { freshKey: () => key }
     one.isSent = true
     one.isKnown = false
     const reply = await caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
@@ -215,6 +238,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   const keepAnswer = async (
     id: OperationId,
     input: Input,
+    options: CallOptions,
     reply: Reply,
     one: Sent | undefined,
   ): Promise<void> => {
@@ -223,14 +247,16 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (verdict?.kind !== 'answer' || verdict.answer.status !== 'found') return
     const isCut = isObject(reply.body) && reply.body.truncated === true
     const answer = { ...verdict.answer, isCut, ...(reply.wire ? { text: textOf(reply.wire, names) } : {}) }
+    const key = options.idempotencyKey === undefined ? null : keyDigest(options)
     if (one) {
+      await one.lookups.keepSingle(one.row, answer, key)
       one.isKept = true
-      return one.lookups.keepSingle(one.row, answer)
+      return
     }
     const row = await rowOf(id, input)
     if (!row) return
     const own = await ownRun(id)
-    await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, answer)
+    await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, answer, key)
   }
   const end = async ({ lookups, ask, row, isSent, isKnown, isKept }: Sent): Promise<void> => {
     if (isKept) return
@@ -238,6 +264,36 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (isKnown && (isSent || ask.isNew)) await lookups.forget([ask])
     else await lookups.release(row.ordinal)
   }
+  /** Sends a lookup that nobody else has under way, and waits for one that somebody has. */
+  const send = async (
+    caller: Caller,
+    line: string,
+    asked: LookupRow,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const own = await ownRun(id)
+    const row = { ...asked, ordinal: own.next++ }
+    own.underWay.add(row.ordinal)
+    try {
+      const claimed = await claim(own, row)
+      if (claimed instanceof ApiError) return toRefusal(claimed, operation(id))
+      if ('answer' in claimed) {
+        onStored?.(claimed.storedAt ?? clock.now())
+        return replyOf(claimed, options)
+      }
+      sent.set(line, claimed)
+      try {
+        return await caller.call(id, input, options)
+      } finally {
+        sent.delete(line)
+        await end(claimed).catch(onFault)
+      }
+    } finally {
+      own.underWay.delete(row.ordinal)
+    }
+  }
+  const isAnswered = ({ idempotencyKey, maxAgeMs: most = maxAgeMs }: CallOptions): boolean =>
+    Math.min(most, maxAgeMs) > 0 && (answersKeys || idempotencyKey === undefined)
   /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
   const recall: Layer = (caller) => {
     const { refusedNow } = caller
@@ -245,31 +301,34 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       ...caller,
       // A stored answer is given whatever the rate limits of the target.
       ...(refusedNow && {
-        refusedNow: async (id, ...rest) => (asRow(operation(id)) ? undefined : refusedNow(id, ...rest)),
+        refusedNow: async (id, options = {}, ...rest) =>
+          asRow(operation(id)) && isAnswered(options) ? undefined : refusedNow(id, options, ...rest),
       }),
       call: async (id, input, options = {}) => {
-        const isAsked = since !== undefined && options.idempotencyKey === undefined
-        const asked = isAsked ? await rowOf(id, input) : undefined
+        const asked = isAnswered(options) ? await rowOf(id, input, options) : undefined
         if (!asked) return caller.call(id, input, options)
-        const stored = await find(id, asked)
-        if (stored) onStored?.(stored.answeredAt)
-        if (stored) return stored.reply
-        const own = await ownRun(id)
-        const row = { ...asked, ordinal: own.next++ }
-        own.underWay.add(row.ordinal)
-        try {
-          const claimed = await claim(own, row)
-          if ('status' in claimed) return claimed
-          const line = `${id} ${row.identity}`
-          sent.set(line, claimed)
-          try {
-            return await caller.call(id, input, options)
-          } finally {
-            sent.delete(line)
-            await end(claimed).catch(onFault)
+        const line = `${id} ${asked.identity}`
+        for (;;) {
+          const stored = await find(id, asked)
+          if (stored) {
+            onStored?.(stored.storedAt ?? clock.now())
+            return replyOf(stored, options)
           }
+          const other = underWay.get(line)
+          if (!other) break
+          await other
+        }
+        const done = Promise.withResolvers<void>()
+        underWay.set(line, done.promise)
+        try {
+          return await send(caller, line, asked, id, input, options).catch((error: unknown) => {
+            // It is refused before it is sent.
+            if (!startOver(error)) throw error
+            return send(caller, line, asked, id, input, options)
+          })
         } finally {
-          own.underWay.delete(row.ordinal)
+          underWay.delete(line)
+          done.resolve()
         }
       },
     }
@@ -278,24 +337,36 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     ...caller,
     call: async (id, input, options = {}) => {
       if (!asRow(operation(id))) return caller.call(id, input, options)
-      const isOwnKey = options.idempotencyKey !== undefined
-      const row = isOwnKey || sent.size === 0 ? undefined : await rowOf(id, input)
+      const row = sent.size === 0 || !isAnswered(options) ? undefined : await rowOf(id, input)
       const one = row && sent.get(`${id} ${row.identity}`)
       const reply = await (one ? sendAsked(caller, one, id, input, options) : caller.call(id, input, options))
-      // The reply to a key of the user's own may be of any age.
-      const isOld = isOwnKey && reply.headers['idempotent-replayed'] !== undefined
+      // The reply that a key of the user's own brings back may be of any age, unless it was sent from here.
+      const isOld = options.idempotencyKey !== undefined && reply.replayed !== undefined
       // The paid answer matters more than its copy.
-      if (!isOld) await keepAnswer(id, input, reply, one).catch(onFault)
+      if (!isOld || one?.ask.input !== undefined)
+        await keepAnswer(id, input, options, reply, one).catch((error: unknown) => {
+          startOver(error)
+          return onFault(error)
+        })
       return reply
     },
   })
   return {
-    /** Returns the stored reply to a lookup, and when the target gave it; `undefined` where it would be sent. */
-    find: async (id: OperationId, input: Input) => find(id, await rowOf(id, input)),
+    /** Returns when the target gave the stored reply to a lookup; `undefined` where it would be sent. */
+    find: async (id: OperationId, input: Input) => {
+      const found = await find(id, await rowOf(id, input))
+      return found && (found.storedAt ?? clock.now())
+    },
     recall,
     keep,
   }
 }
+
+/** Keys are often made of what they are for, and members are people. */
+const keyDigest = ({ idempotencyKey, member }: CallOptions): string =>
+  `key ${createHash('sha256')
+    .update(JSON.stringify([member?.id ?? '', idempotencyKey]))
+    .digest('hex')}`
 
 /** Returns a priced operation as a batch calls it for a row; `undefined` where no batch does. */
 function asRow(row: Operation): Operation | undefined {

@@ -29,7 +29,7 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
           workspace: 'ours',
           profile: 'default',
           notBefore: 0,
-          isAlive: async (holder) => alive.has(holder),
+          locks: { isHeld: async (holder: string) => alive.has(holder), fenceOf: () => '' },
           holdLock: async () => {
             const free = Array.from({ length: 9 }, (_each, at) => `lookups-${at}`)
             name = free.find((one) => !alive.has(one)) ?? ''
@@ -37,7 +37,8 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
             return name
           },
         }),
-        since: () => now - day,
+        maxAgeMs: day,
+        answersKeys: false,
         clock: { now: () => now },
         ids: randomIds,
         keepsKeys: false,

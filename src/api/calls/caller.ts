@@ -42,6 +42,11 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined
   /** Returns the idempotency key of a call to a server that was given none; the same one for each repetition. */
   readonly freshKey?: (() => string) | undefined
+  /**
+   * How old a stored answer may be that a lookup gets, in milliseconds; 0 asks anew. Without it, whoever stores answers
+   * decides.
+   */
+  readonly maxAgeMs?: number | undefined
   /** Replaces the idempotency key for a target on this machine: the reply is kept until `discardReplies`. */
   readonly row?: RunRow | undefined
   /** Ignored by servers, whose vendors are their own. */
@@ -122,6 +127,16 @@ export interface Caller {
 }
 
 export const isOk = (reply: Reply): boolean => reply.status >= 200 && reply.status < 300
+
+/** What a reply has beside its age that this machine, or a proxy, has stored (RFC 9211). */
+export const storedHeaders = { 'cache-status': 'prospect; hit' } as const
+
+/** Whether a reply was paid for before, and comes from what was stored then. */
+export const isFromStore = ({ headers }: Pick<Reply, 'headers'>): boolean =>
+  (headers['cache-status'] ?? '').split(',').some((cache) => /^\s*prospect\s*;\s*hit\b/.test(cache))
+
+/** Returns how long ago a stored reply was given, in milliseconds. */
+export const ageOf = ({ headers }: Pick<Reply, 'headers'>): number => (Number(headers.age) || 0) * 1_000
 
 /**
  * Returns the milliseconds that a `Retry-After` header (seconds or an HTTP date) asks to wait; `undefined` without

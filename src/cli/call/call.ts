@@ -1,12 +1,13 @@
-import { isOk, type Reply } from '../../api/calls/caller.js'
+import { isFromStore, isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered } from '../../api/operations/facts.js'
 import { resolvesNothing } from '../../api/operations/table.js'
-import { withoutUndefined } from '../../api/values/objects.js'
+import { isObject, withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/cost.js'
+import { sourceNames } from '../../runs/output/columns.js'
 import type { Context } from '../context/context.js'
 import { formatOf, withSink } from '../output/output.js'
-import { print, printTo } from '../output/print.js'
+import { isJson, print, printTo } from '../output/print.js'
 import { numberAt } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
 import { requireRecords } from '../target/local-target.js'
@@ -49,11 +50,18 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
     const reply = await sendRequest(context, request)
     const shown = withoutUndefined({ layout, ids: context.isLocal() ? ids : undefined })
     const view = { ...shown, columns: operation.columns, isOnce: isMetered(operation) }
-    if (isOk(reply))
-      await printTo(sink, withKnownFields(context, request, reply.body), reply.body, { ...view, now })
-    else await sink.discard()
+    if (isOk(reply)) {
+      const body = withSource(context, reply)
+      await printTo(sink, withKnownFields(context, request, body), body, { ...view, now })
+    } else await sink.discard()
     return reply
   })
+}
+
+/** Returns the body of a reply that was stored as JSON says it, in the words of a batch. */
+function withSource(context: Context, reply: Reply): unknown {
+  if (!isFromStore(reply) || !isJson(context) || !isObject(reply.body)) return reply.body
+  return { ...reply.body, _credits: 0, _source: sourceNames.store }
 }
 
 /** Whether a result has no records: a total of 0, or lists that are all empty. */

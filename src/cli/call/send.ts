@@ -1,10 +1,12 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
+  ageOf,
   type Caller,
   type CallOptions,
   ConnectionLost,
   compose,
   type Input,
+  isFromStore,
   isOk,
   type Layer,
   lostCall,
@@ -30,11 +32,11 @@ import {
   costOfCall,
   holds,
   isCostKnown,
+  maxAgeGiven,
   openSpending,
   openStoredLookups,
   recordSpent,
   reportStored,
-  sharesLookups,
   suspectLayer,
   usesStoredAnswers,
 } from './spending.js'
@@ -49,6 +51,7 @@ export async function callOnce(
   input: Input,
   idempotencyKey?: string,
   open = () => context.caller(),
+  maxAgeMs?: number,
 ): Promise<Reply> {
   const row = operation(id)
   const timeout = context.globals.timeout ?? targetIn(context).timeout
@@ -61,7 +64,7 @@ export async function callOnce(
     if (unknown && context.globals.direct && sentKey !== undefined)
       context.notify(`It was sent with --idempotency-key ${sentKey}.`)
   }
-  const keys: CallOptions = { apiKey, idempotencyKey, freshKey }
+  const keys: CallOptions = { apiKey, idempotencyKey, freshKey, maxAgeMs }
   const reply = await waitForRateLimits(context, () => callAndLog(context, called, row, input, keys)).catch(
     (error) => {
       noteKey(lostCall(error).unknown)
@@ -232,16 +235,24 @@ function joinPages(pages: readonly Reply[], last: Reply): Reply {
 /** Answers the request of a command from the store, or sends it: one request, or one for each page with `--all`. */
 export async function sendRequest(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation: row, input, invocation } = request
-  const begun = context.clock.now()
-  const isStored = isPriced(row) && usesStoredAnswers(context, invocation)
-  if (!isStored && !(await sharesLookups(context, request))) return sendToTarget(context, request)
-  const onStored = (answeredAt: number) => reportStored(context, answeredAt)
-  const stored = await openStoredLookups(context, invocation, onStored, begun)
+  if (!isPriced(row) || !usesStoredAnswers(context, invocation)) return sendToTarget(context, request)
   const sender: Caller = {
     call: () => sendToTarget(context, request, async () => stored.keep(await context.caller())),
     close: async () => {},
   }
-  const reply = await stored.recall(sender).call(row.id, input, { idempotencyKey: keyOf(invocation.options) })
+  const options = {
+    idempotencyKey: keyOf(invocation.options),
+    maxAgeMs: maxAgeGiven(context, invocation),
+  }
+  let isKnown = false
+  const onStored = (answeredAt: number) => {
+    isKnown = true
+    reportStored(context, answeredAt)
+  }
+  const stored = await openStoredLookups(context, invocation, { onStored })
+  const reply = await stored.recall(sender).call(row.id, input, options)
+  // A proxy says so of what its team has paid for.
+  if (!isKnown && isFromStore(reply)) reportStored(context, context.clock.now() - ageOf(reply))
   // An answer may have been stored before.
   return (await context.suppressor())?.reply(row, reply) ?? reply
 }
@@ -254,7 +265,9 @@ async function sendToTarget(context: Context, request: OperationRequest, open = 
   const { options } = request.invocation
   const input = await holdWithinBudget(context, request)
   const caller = await open()
-  const ask = (fields: Input) => callOnce(context, id, fields, keyOf(options), async () => caller)
+  const isStored = isPriced(request.operation) && context.globals.direct !== true
+  const maxAgeMs = isStored ? maxAgeGiven(context, request.invocation) : undefined
+  const ask = (fields: Input) => callOnce(context, id, fields, keyOf(options), async () => caller, maxAgeMs)
   try {
     return await (options.all === true ? everyPage(ask, input) : ask(input))
   } catch (error) {

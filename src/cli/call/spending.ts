@@ -8,14 +8,15 @@ import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spender } from '../../lookups/budgets.js'
 import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
-import type { SingleLookups } from '../../runs/stored-lookups.js'
+import { defaultMaxAgeMs } from '../../runs/request.js'
+import type { SingleLookupPorts, SingleLookups } from '../../runs/stored-lookups.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
-import { isThere, openStateOf } from '../context/open-databases.js'
+import { openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
-import { countOf, formatTime } from '../output/text.js'
+import { countOf, formatAge } from '../output/text.js'
 import { answersFrom } from '../target/local-target.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
@@ -203,79 +204,68 @@ type Given = Pick<OperationRequest['invocation'], 'options'>
 export function usesStoredAnswers(context: Context, { options: { maxAge } }: Given): boolean {
   if (context.globals.direct && maxAge !== undefined)
     throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
-  return !context.globals.direct && (ageOf(context, maxAge) ?? 0) > 0
+  return !context.globals.direct
 }
 
-/** Returns how old a stored answer may be for a single lookup, in milliseconds; `undefined` where that is not said. */
-function ageOf(context: Context, given: unknown): number | undefined {
-  if (typeof given === 'number') return given
+/**
+ * Returns how old a stored answer may be for a single lookup, in milliseconds, where an option or a setting says so; 0 asks
+ * anew.
+ */
+export function maxAgeGiven(context: Context, { options: { maxAge, refresh } }: Given): number | undefined {
+  if (refresh === true) return 0
+  if (typeof maxAge === 'number') return maxAge
   const age = profileInUse(context).max_age
   return age === undefined ? undefined : durationMs(age)
 }
 
-/**
- * Whether a single lookup without `max_age` takes a turn: at a server always, as an equal one may begin before it is answered.
- * At the engine of this machine only beside a run or what a killed one left, because it costs a tenth of a lookup there.
- */
-export async function sharesLookups(
+/** Returns when the target gave the stored reply that a request would get; `undefined` where it would be sent. */
+export async function findStored(
   context: Context,
-  { operation, invocation: { options } }: OperationRequest,
-): Promise<boolean> {
-  const isSent = !isPriced(operation) || options.idempotencyKey !== undefined || options.refresh === true
-  if (isSent || context.globals.direct || ageOf(context, options.maxAge) !== undefined) return false
-  if (context.isLocal() && !isThere(context.home.state)) return false
-  try {
-    const { mayBeUnderWay } = await import('../../runs/stored-lookups.js')
-    const { fileLocks } = await import('../../runs/records.js')
-    const state = await stateOf(context)
-    const isAlive = (holder: string) => fileLocks(context).isHeld(holder)
-    return (
-      !context.isLocal() || (await mayBeUnderWay(state, operation.id, await targetName(context), isAlive))
-    )
-  } catch {
-    // A lookup needs no records: where they cannot be read, it is sent.
-    return false
-  }
-}
-
-/** Returns the stored reply that a request would get; `undefined` where it would be sent. */
-export async function findStored(context: Context, { operation, input, invocation }: OperationRequest) {
+  { operation, input, invocation }: OperationRequest,
+): Promise<number | undefined> {
   const isSent = !isPriced(operation) || invocation.options.idempotencyKey !== undefined
   if (isSent || !usesStoredAnswers(context, invocation)) return undefined
   return (await openStoredLookups(context, invocation)).find(operation.id, input)
 }
 
-/** Without `max_age`, lookups take only answers that came after the command had `begun`. */
+interface StoredLookupsOptions extends Partial<Pick<SingleLookupPorts, 'onStored' | 'answersKeys'>> {
+  /** Of the state that several machines share; by default that of this machine. */
+  readonly database?: string | undefined
+}
+
+/** Opens the answers of earlier lookups, for single ones. They close with the command. */
 export async function openStoredLookups(
   context: Context,
-  { options }: Given,
-  onStored: (answeredAt: number) => void = () => {},
-  begun = context.clock.now(),
+  given: Given,
+  { database: address, answersKeys = false, onStored }: StoredLookupsOptions = {},
 ): Promise<SingleLookups> {
   const { clock, ids } = context
-  const maxAgeMs = ageOf(context, options.maxAge)
-  const since = () => (maxAgeMs === undefined ? begun : clock.now() - maxAgeMs)
   const target = targetIn(context)
   const { createSingleLookups } = await import('../../runs/stored-lookups.js')
   const { isKnown } = await import('../../client/kept-keys.js')
-  const { holdLookups, fileLocks, stopKilledRuns } = await import('../../runs/records.js')
+  const { holdLookups, fileLocks, leasesOver, stopKilledRuns } = await import('../../runs/records.js')
+  const opened = once(() => (address === undefined ? stateOf(context) : openStateOf(context, address)))
+  let aheadMs = 0
   return createSingleLookups({
-    clock,
+    clock: { now: () => clock.now() + aheadMs },
     ids,
     isKnown,
+    answersKeys,
     sleep: (ms) => context.sleep(ms),
-    since: options.refresh === true ? undefined : since,
-    keepsKeys: target.kind === 'remote',
+    maxAgeMs: maxAgeGiven(context, given) ?? defaultMaxAgeMs,
+    // Where machines share the lookups, the memory of one does not know what another one has sent.
+    keepsKeys: target.kind === 'remote' && address === undefined,
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
-      const database = await stateOf(context)
-      const locks = fileLocks(context)
+      const database = await opened()
+      aheadMs = database.aheadMs?.() ?? 0
+      const locks = address === undefined ? fileLocks(context) : await leasesOver(context, database)
       // The answers of a run that was killed serve, too.
       await stopKilledRuns({ database, locks }, undefined)
       return {
         database,
-        holdLock: once(() => holdLookups(context)),
-        isAlive: (holder: string) => locks.isHeld(holder),
+        locks,
+        holdLock: () => holdLookups(context, address === undefined ? undefined : locks),
         profile: profileName(context),
         target: await targetName(context),
         workspace: await workspaceName(context),
@@ -283,7 +273,7 @@ export async function openStoredLookups(
       }
     }),
     onWait: () => context.notify('An equal lookup is under way in another command: waiting for its answer.'),
-    onStored,
+    ...(onStored ? { onStored } : {}),
     onFault: async (error) => {
       const { reasonOf } = await import('../messages.js')
       context.notify(
@@ -293,11 +283,8 @@ export async function openStoredLookups(
   })
 }
 
+/** Says that a lookup was paid for before. */
 export function reportStored(context: Context, answeredAt: number): void {
-  const { stdout, stderr } = context.streams
-  const isShown = stdout.isTTY || stderr.isTTY || context.globals.verbose
-  const look = { isTerminal: true, now: context.clock.now() }
-  const when = formatTime(new Date(answeredAt).toISOString(), look)
-  const shown = isShown ? context : context.withGlobals({ quiet: true })
-  shown.notify(`Stored answer (${when}): 0 credits. --refresh asks the target again.`)
+  const age = formatAge(context.clock.now() - answeredAt)
+  context.notify(`Paid ${age === '0 s' ? 'a moment' : age} ago, not again; --refresh asks anew.`)
 }

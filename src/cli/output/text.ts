@@ -188,7 +188,7 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
 }
 
 /** Returns a time span in its largest useful unit, such as `6 days`. */
-function formatAge(ms: number): string {
+export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   if (seconds < 90) return `${seconds} s`
   if (seconds < 5_400) return `${Math.round(seconds / 60)} min`

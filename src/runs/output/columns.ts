@@ -369,7 +369,7 @@ export function statusValue(row: OutputRow, name: string): string | number | nul
 }
 
 /** The source of an answer as outputs name it. In the API, `live` means something else. */
-const sourceNames: Readonly<Record<AnswerSource, string>> = {
+export const sourceNames: Readonly<Record<AnswerSource, string>> = {
   live: 'lookup',
   store: 'reused',
   duplicate: 'duplicate',

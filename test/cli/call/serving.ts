@@ -41,7 +41,7 @@ export async function servingWith(
 ) {
   const here = machine()
   await prepare(here)
-  const key = await here.newKey()
+  const key = await here.newKey('me@localhost', { env })
   const { line: baseUrl, stop } = await here.start(['serve', '--port', '0', ...options], { env, sleep })
   const close = async () => {
     await stop()

@@ -13,11 +13,10 @@ const here = perTest(machine)
 const companies = 'name,domain\nAcme,acme.example\nBolt,bolt.example\n'
 const people = 'full_name,email,company_domain\nAnn Lee,ann@acme.example,acme.example\n'
 
-/** Fills the catalogue and sets how old stored answers may be. */
-async function prepare(maxAge = '90d'): Promise<void> {
+/** Fills the catalogue. */
+async function prepare(): Promise<void> {
   await here.fill('companies', companies)
   await here.fill('people', people)
-  await here.run(`config set max_age ${maxAge}`)
 }
 /** Returns what commands cost, one after the other. */
 async function costs(...lines: readonly string[]): Promise<number[]> {
@@ -31,24 +30,34 @@ async function costs(...lines: readonly string[]): Promise<number[]> {
 }
 const acme = 'accounts enrich --domain acme.example'
 
-describe('a single lookup with max_age', () => {
+describe('a single lookup', () => {
   it('is paid for once, in any spelling of the same company, and prints the same', async () => {
     await prepare()
     const spelled = 'accounts enrich --domain https://www.ACME.example/about'
     expect(await costs(acme, acme, spelled)).toEqual([1, 0, 0])
-    const [first, again] = [await here.run(acme), await here.run(acme, { terminal: true })]
-    expect(first.stderr).toBe('')
-    expect(again.stderr).toMatch(/^Stored answer \((now|\d+ s ago)\): 0 credits\. --refresh asks/)
+    const again = await here.run(acme)
+    expect(again.stderr).toMatch(/^Paid (a moment|\d+ s) ago, not again; --refresh asks anew\.\n$/)
+    expect(again.json).toMatchObject({ domain: 'acme.example', _source: 'reused', _credits: 0 })
+    expect((await here.run(`${acme} --quiet --format csv`)).stdout).not.toContain('_source')
     expect(await costs(`${acme} --no-live`)).toEqual([1])
   })
 
-  it('is paid for each time without max_age, with --refresh, and with an idempotency key of its own', async () => {
+  it('is paid for again with --refresh, with a max_age of 0, and with an idempotency key of its own', async () => {
     await prepare()
-    await here.run('config unset max_age')
-    expect(await costs(acme, acme, `${acme} --max-age 1d`)).toEqual([1, 1, 1])
-    await here.run('config set max_age 90d')
     const own = `${acme} --idempotency-key mine`
-    expect(await costs(acme, `${acme} --refresh`, own)).toEqual([0, 1, 1])
+    expect(await costs(acme, `${acme} --refresh`, `${acme} --max-age 0`, own)).toEqual([1, 1, 1, 1])
+    await here.run('config set max_age 0')
+    expect(await costs(acme, `${acme} --max-age 1d`)).toEqual([1, 0])
+  })
+
+  it('takes what was paid for in the last 30 days, and older answers as far as max_age says', async () => {
+    const caller = answering({ body: { name: 'Acme', domain: 'acme.example' }, credits: 1 })
+    const at = (days: number) => ({ caller, clock: { now: () => Date.now() + days * 86_400_000 } })
+    await ends(here.run(acme, at(0)), 0)
+    expect((await here.run(acme, at(29))).stderr).toBe('Paid 29 days ago, not again; --refresh asks anew.\n')
+    expect((await here.run(`${acme} --max-age 60d`, at(31))).stderr).toContain('Paid 31 days ago')
+    expect((await here.run(acme, at(31))).stderr).toBe('')
+    expect(caller.asked).toHaveLength(2)
   })
 
   it('shares its answers with batches, both ways', async () => {
@@ -129,11 +138,10 @@ describe('a single lookup with max_age', () => {
   })
 })
 
-it('a governed proxy with max_age pays once for a company that two members and a batch beside it ask for at the same time', async () => {
+it('a governed proxy pays once for a company that two members and a batch beside it ask for at the same time', async () => {
   const server = await serves(0, 20)
   const proxy = await proxyOf(server, '', async (one) => {
     await one.run('engine members add you@localhost')
-    await one.run('config set max_age 1d')
   })
   const key = await proxy.machine.newKey('you@localhost')
   const ask = async (one: string, at: number) =>
@@ -148,9 +156,11 @@ it('a governed proxy with max_age pays once for a company that two members and a
   expect(before - (await server.machine.balance())).toBe(20)
 })
 
-describe('equal lookups with max_age', () => {
-  const argv = `${acme} --max-age 1d --json`
+describe('equal lookups', () => {
+  const argv = `${acme} --json`
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
+
+  const reused = { ...found.body, _credits: 0, _source: 'reused' }
 
   /** A target that keeps its answers until they are released. */
   function held() {
@@ -164,30 +174,24 @@ describe('equal lookups with max_age', () => {
     return { caller, isAsked: asked.promise, release: released.resolve }
   }
 
-  it.each([
-    ['max_age', argv],
-    ['nothing about stored answers', `${acme} --json`],
-  ])('are sent once when another command has one of them under way: with %s', async (_, one) => {
+  it('are sent once when another command has one of them under way', async () => {
     const { caller, isAsked, release } = held()
-    const first = here.run(one, { caller })
+    const first = here.run(argv, { caller })
     await isAsked
     const other = answering(found)
-    const second = await here.run(one, { caller: other, sleep: async () => release() })
+    const second = await here.run(argv, { caller: other, sleep: async () => release() })
     release()
-    expect([(await first).json, second.json]).toEqual([found.body, found.body])
+    expect([(await first).json, second.json]).toEqual([found.body, reused])
     expect([caller.asked.length, other.asked.length]).toEqual([1, 0])
   })
 
-  it.each([
-    ['max_age', argv],
-    ['nothing about stored answers', `${acme} --json`],
-  ])('are sent once when a batch has one of them under way: with %s', async (_, one) => {
+  it('are sent once when a batch has one of them under way', async () => {
     const { caller, isAsked, release } = held()
     const csv = 'accounts enrich --csv - --json --concurrency 1'
     const batch = here.run(csv, { caller, stdin: 'domain\nacme.example\nwww.acme.example\n' })
     await isAsked
     const waits: string[] = []
-    const single = here.run(one, {
+    const single = here.run(argv, {
       caller,
       sleep: async () => {
         if (waits.push('') === 25) release()
@@ -196,14 +200,14 @@ describe('equal lookups with max_age', () => {
     })
     expect([(await single).code, JSON.parse((await single).stdout), (await batch).code]).toEqual([
       0,
-      found.body,
+      reused,
       0,
     ])
     expect(waits.join('')).toContain('An equal lookup is under way in another command')
     expect(caller.asked).toHaveLength(1)
   })
 
-  it('are sent once when a batch begins beside a single one without max_age, while another batch is under way', async () => {
+  it('are sent once when a batch begins beside a single one, while another batch is under way', async () => {
     const [other, single, second] = [held(), held(), answering(found)]
     const csv = 'accounts enrich --csv - --json'
     const first = here.run(csv, { caller: other.caller, stdin: 'domain\nbolt.example\n' })
@@ -265,7 +269,7 @@ describe('equal lookups with max_age', () => {
       if (isKilled) throw new Error('killed')
       return reply
     })
-    const known = 'accounts enrich --domain known.example --max-age 1d'
+    const known = 'accounts enrich --domain known.example'
     const run = () => here.run(known, { env: { PROSPECT_API_KEY: bench.key }, caller })
     expect((await run()).code).toBe(1)
     isKilled = false
@@ -278,7 +282,7 @@ describe('equal lookups with max_age', () => {
       body: { total_jobs: 9, truncated: true, jobs: [{ job_title: 'x' }] },
       credits: 1,
     })
-    const hiring = 'accounts hiring --company-domain acme.example --max-age 1d'
+    const hiring = 'accounts hiring --company-domain acme.example'
     for (const _ of [1, 2]) await here.run(hiring, { caller })
     expect(caller.asked).toHaveLength(2)
   })

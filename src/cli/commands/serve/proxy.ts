@@ -14,6 +14,7 @@ import { guardCaller, memberAccounts, requireKey } from '../../../engine/request
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, startForwarder } from '../../../http/forwarder.js'
 import { newToken, retargetDeliveries } from '../../../http/receiver.js'
+import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { withTimeout } from '../../call/send.js'
 import {
@@ -21,7 +22,6 @@ import {
   createSuspectRecorder,
   openStoredLookups,
   suspectLayer,
-  usesStoredAnswers,
 } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { aborted } from '../../context/io.js'
@@ -107,13 +107,14 @@ export async function openProxy(
 
 /**
  * Opens the layers of a governed proxy: keys of this machine's workspace are checked and replaced with the server's, then
- * stored answers are given where the setting `max_age` permits it. What is sent counts towards the weekly limit of its member
+ * what the members have paid for is answered from the store, unless the setting `max_age` is 0. What is sent counts towards the weekly limit of its member
  * and is put on record with its cost, and its answer is stored.
  */
 async function openLayers(context: Context, apiKey: string, work: ProxiedWork, suppressed: Layer) {
-  const given = { options: {} }
-  const stored = usesStoredAnswers(context, given) ? await openStoredLookups(context, given) : undefined
   await openAdmin(context)
+  const { engine: database } = context.home
+  const shared = isPostgres(database) ? { database } : {}
+  const stored = await openStoredLookups(context, { options: {} }, { ...shared, answersKeys: true })
   const engine = await openEngineStore(context)
   const noteSuspect = createSuspectRecorder(context)
   const guard = guardCaller({
@@ -126,7 +127,7 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
   const own = memberAccounts({ ...engine, server })
   const limit = createServerLimit({ ...engine, server, onAccepted: work.hold })
   const spending = createSpendingLayer(context)
-  return [guard, own, suppressed, stored?.recall, limit.layer, spending, work.layer, stored?.keep]
+  return [guard, own, suppressed, stored.recall, limit.layer, spending, work.layer, stored.keep]
 }
 
 function openProxiedWork(context: Context, names: WireNames | undefined) {

@@ -2,8 +2,23 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { WantedFault } from '../../../../src/engine/admin/faults.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { served } from '../../../client/serving.js'
-import { ends, type Machine } from '../../../support/command.js'
+import { ends, type Machine, machine } from '../../../support/command.js'
+import { emptySchema } from '../../../support/postgres.js'
 import { ask, enrich, proxyOf, servingMachine } from '../../call/serving.js'
+
+/** Where a proxy has its engine: in its home, or on a server. */
+const places = () =>
+  [
+    ['its home', async () => ({ at: '', env: {} as Record<string, string> })],
+    [
+      'PostgreSQL',
+      async () => {
+        const schema = await emptySchema()
+        onTestFinished(() => schema.drop())
+        return { at: `--database ${schema.url}`, env: { PROSPECT_DATABASE_URL: schema.url } }
+      },
+    ],
+  ] as const
 
 const engine = async () => {
   const { bench, server } = closeAfterTest(await served())
@@ -89,47 +104,107 @@ it("a direct proxy passes the client's key on, never its own, and refuses a requ
   expect(seen).toEqual(['theirs-alone'])
 })
 
-describe('a governed proxy with the setting max_age', () => {
+describe.each(places())('what the members of a governed proxy have paid for, kept in %s', (_, place) => {
   const words = '--network-name linkedin --premium-name sales_navigator'
-  const remember = (here: Machine): unknown => here.run('config set max_age 90d')
-  /** A server with its own words for fields, and a proxy in front of it. */
-  async function both(prepare = remember) {
+  /** A server with its own words for fields, and a proxy in front of it with two members. */
+  async function both(prepare: (here: Machine) => unknown = () => {}) {
     const server = closeAfterTest(
       await servingMachine(async (one) => void (await one.run('data sample')), ...words.split(' ')),
     )
-    const { baseUrl, key, machine } = await proxyOf(server, words, prepare)
+    const { at, env } = await place()
+    const proxy = await proxyOf(server, `${words} ${at}`, prepare, env)
+    await ends(proxy.machine.run('engine members add you@localhost', { env }), 0)
+    const other = await proxy.machine.newKey('you@localhost', { env })
     const before = await server.machine.balance()
     const [company] = (await server.machine.run('data export companies --format ndjson')).stdout.split('\n')
     const { domain } = JSON.parse(company ?? '') as { domain: string }
     const spent = async () => before - (await server.machine.balance())
-    const lookUp = (as = key) => enrich({ baseUrl, key: as }, domain)
-    return { server, machine, domain, spent, lookUp }
+    const lookUp = (key = proxy.key, headers?: Readonly<Record<string, string>>, what = domain) =>
+      enrich({ baseUrl: proxy.baseUrl, key }, what, headers)
+    return { ...proxy, server, other, domain, at, given: env, spent, lookUp }
   }
 
-  it('pays once for equal lookups of all its users, and for those of commands and batches', async () => {
-    const { server, machine, domain, spent, lookUp } = await both()
-    const [first, second] = await Promise.all([lookUp(), lookUp()])
+  it('answers equal lookups of all of them, and of commands and batches there', async () => {
+    const { server, machine, domain, at, given, spent, lookUp, other } = await both()
+    const [first, second] = await Promise.all([lookUp(), lookUp(other)])
     const stored = [first, second].find(({ headers }) => headers.has('age'))
     expect(stored?.headers.get('cache-status')).toBe('prospect; hit')
     expect(second.json()).toEqual(first.json())
     expect(first.text).toContain('linkedin_url')
     expect((await lookUp('pk_of_nobody')).status).toBe(401)
-    const single = await machine.run(`accounts enrich --domain ${domain} ${words}`, { env: server.env })
-    expect(single.json).toMatchObject({
-      domain,
-      network_url: first.json<{ linkedin_url: string }>().linkedin_url,
-    })
-    const batch = `accounts enrich --csv - --json ${words}`
-    const given = { env: server.env, stdin: `domain\n${domain}\n` }
-    expect((await machine.run(batch, given)).json).toMatchObject([{ domain, _source: 'reused' }])
+    const env = { ...given, ...server.env }
+    const batch = `accounts enrich --csv - --json ${words} ${at}`
+    const run = await machine.run(batch, { env, stdin: `domain\n${domain}\n` })
+    expect(run.json).toMatchObject([{ domain, _source: 'reused' }])
     expect(await spent()).toBe(1)
-    expect(await machine.json('ledger')).toMatchObject([{ credits: 1, calls: 1 }])
   })
 
-  it('pays each time without it', async () => {
-    const { spent, lookUp } = await both(() => {})
+  it('is paid for once with idempotency keys, too, and the key of a request brings back its own reply', async () => {
+    const { lookUp, other, spent } = await both()
+    const [one, two] = [{ 'idempotency-key': 'file-1' }, { 'idempotency-key': 'file-2' }]
+    const replies = [await lookUp(undefined, one), await lookUp(undefined, one), await lookUp(other, two)]
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200])
+    const isReplay = replies.map(({ headers }) => headers.get('idempotent-replayed'))
+    expect(isReplay).toEqual([null, 'true', null])
+    expect(replies[2]?.headers.get('cache-status')).toBe('prospect; hit')
+    expect(await spent()).toBe(1)
+  })
+
+  it('is asked for anew with Cache-Control: no-cache, or where it is older than max-age', async () => {
+    const { lookUp, spent } = await both()
+    for (const control of ['max-age=60', 'max-age=60', 'no-cache', 'max-age=0'])
+      expect((await lookUp(undefined, { 'cache-control': control })).status).toBe(200)
+    expect(await spent()).toBe(3)
+    expect((await lookUp()).headers.get('age')).toBe('0')
+  })
+
+  it('does not answer where the setting max_age is 0', async () => {
+    const { spent, lookUp } = await both((here) => here.run('config set max_age 0'))
     await lookUp()
     expect((await lookUp()).headers.has('cache-status')).toBe(false)
     expect(await spent()).toBe(2)
   })
+
+  it('says nothing about whom the workspace suppresses since', async () => {
+    const { machine, domain, given, lookUp, spent, other } = await both()
+    expect((await lookUp()).status).toBe(200)
+    await ends(machine.run(`suppress add ${domain}`, { env: given }), 0)
+    expect((await lookUp(other)).status).toBe(404)
+    expect(await spent()).toBe(1)
+  })
+
+  it('has no errors in it: what was not found is asked for again', async () => {
+    const { lookUp, server, spent } = await both()
+    const late = 'late-robots.example'
+    expect((await lookUp(undefined, {}, late)).status).toBe(404)
+    await server.machine.fill('companies', `name,domain\nLate,${late}\n`)
+    expect((await lookUp(undefined, {}, late)).status).toBe(200)
+    expect(await spent()).toBe(1)
+  })
+
+  it('costs the other member nothing for the same file, and their machine says where it comes from', async () => {
+    const { baseUrl, key, other, domain, spent } = await both()
+    const here = perMember(baseUrl, key)
+    const there = perMember(baseUrl, other)
+    const stdin = `domain\n${domain}\n`
+    const batch = `accounts enrich --csv - --json ${words}`
+    for (const one of [here, there])
+      expect((await one(batch, stdin)).json).toMatchObject([{ domain, _status: 'found' }])
+    expect(await spent()).toBe(1)
+    const single = `accounts enrich --domain ${domain} --json ${words}`
+    const reply = await perMember(baseUrl, other)(single)
+    expect(reply.json).toMatchObject({ domain, _source: 'reused', _credits: 0 })
+    expect(reply.stderr).toMatch(/^Paid (a moment|\d+ s) ago, not again/)
+    await there(`${single} --refresh`)
+    await there(`${batch} --refresh`, stdin)
+    expect(await spent()).toBe(3)
+  })
 })
+
+/** Returns commands of a member's own machine, at a proxy. */
+function perMember(baseUrl: string, key: string) {
+  const one = machine()
+  onTestFinished(() => one.remove())
+  const env = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
+  return (line: string, stdin = '') => one.run(line, { env, stdin })
+}
