@@ -118,7 +118,7 @@ function readText(field: string, text: string, found: Mentions): void {
     addDomain(toDomain(email.slice(email.lastIndexOf('@') + 1)), keys, found.mailPlaces)
     return
   }
-  const profile = holds.profile.test(field) && text.includes('/') ? parseProfile(text) : undefined
+  const profile = holds.profile.test(field) && /[\\/]/.test(text) ? parseProfile(text) : undefined
   if (profile) {
     keys.add(profileKey(profile))
     if (profile.kind === 'person') found.profiles.add(profileKey(profile))

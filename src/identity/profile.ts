@@ -17,10 +17,7 @@ export function parseProfile(
   url: string,
   hosts: readonly string[] = networkHosts,
 ): NetworkProfile | undefined {
-  const text = toPlainText(url)
-    .replaceAll('\\', '/')
-    .replace(/^\s*[<"']+|[>"']+\s*$/g, '')
-  const path = parseNetworkUrl(text, hosts)?.path.split('/') ?? []
+  const path = parseNetworkUrl(toPlainUrl(url), hosts)?.path.split('/') ?? []
   const [section, name, ...rest] = path.filter((part) => !unsaid.test(part))
   const of = section?.toLowerCase()
   if (of === 'company') return toProfile('company', companyId, name)
@@ -29,6 +26,12 @@ export function parseProfile(
     return toProfile('person', personId, [name, ...publicEnd(rest)].join('-'))
   return of === 'sales' ? parsePremium(name, rest[0]) : undefined
 }
+
+/** Returns a URL without what stands around it, and with the slashes that it means. */
+export const toPlainUrl = (url: string): string =>
+  toPlainText(url)
+    .replaceAll('\\', '/')
+    .replace(/^[\s<"']+|[\s>"']+$/g, '')
 
 /** Parts of a path that say nothing of whose profile it is: double slashes, and pages for telephones and from mails. */
 const unsaid = /^(?:\s*|\.|mwlite|comm|m)$/i

@@ -82,7 +82,7 @@ const trimCell = (cell: string): string =>
 /** Returns what a trimmed cell certainly holds; `undefined` where its form may be that of something else. */
 function toCertainKind(text: string): CertainKind | undefined {
   if (text.includes('@') && mail.test(text)) return 'email'
-  if (text.includes('/')) {
+  if (/[\\/]/.test(text)) {
     const profile = parseProfile(text)
     if (profile) return `${profile.kind} profile`
   }

@@ -49,11 +49,20 @@ export async function collectInput(
   const fields = fieldsOfSchema(shape.input).filter(({ name }) => !names.includes(name))
   const inPath = Object.fromEntries(names.map((name, at) => [name, args[at]]))
   const spelled = [...fields, ...spellingsOf(operation.id, fields)]
+  const typed = await withCountryCodes(shape.input, inputOf(shape.input, spelled, options))
   return {
     ...base,
-    ...(await withCountryCodes(shape.input, inputOf(shape.input, spelled, options))),
+    ...(await inOneSpelling(typed)),
     ...inPath,
   }
+}
+
+async function inOneSpelling(typed: Input): Promise<Input> {
+  if (!Object.keys(typed).some((field) => /email|phone_number|_url$/.test(field))) return typed
+  const { toOneSpelling } = await import('../../runs/input/mapping.js')
+  return Object.fromEntries(
+    Object.entries(typed).map(([field, value]) => [field, toOneSpelling(field, value)]),
+  )
 }
 
 /** Throws UsageError for a filter that only the engine applies, where a server is asked. */

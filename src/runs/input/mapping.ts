@@ -20,7 +20,7 @@ import {
 } from '../../csv/names.js'
 import { toCountryCode } from '../../identity/country.js'
 import { toE164 } from '../../identity/phone.js'
-import { parseProfile } from '../../identity/profile.js'
+import { parseProfile, toPlainUrl } from '../../identity/profile.js'
 import {
   describeMisplaced,
   fitsColumn,
@@ -526,14 +526,21 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
   return (field, cell) => {
     if (field === 'country' || field === 'country_code') return toCode(cell)
     if (isStandIn(field, 'email')) return toDomainCell(cell)
-    if (isOfEmail(field)) return toEmail(cell) ?? cell
     const schema = fields[field]
-    if (!schema) return cell
+    if (!schema || isOfEmail(field)) return toOneSpelling(field, cell)
     const value = lists.has(field)
       ? mapCountries(schema, coerceField(schema, partsOf(cell)), toCode)
       : coerceField(schema, cell)
-    return field === 'phone_number' || field === 'phone_numbers' ? inE164(value) : value
+    return toOneSpelling(field, value)
   }
+}
+
+/** Returns an address, a number or a profile as it is sent, whether it is in a cell or typed; any other value unchanged. */
+export function toOneSpelling(field: string, value: unknown): unknown {
+  if (isOfEmail(field)) return typeof value === 'string' ? (toEmail(value) ?? value) : value
+  if (field === 'phone_number' || field === 'phone_numbers') return inE164(value)
+  const isProfile = typeof value === 'string' && /[\\<>]/.test(value) && parseProfile(value) !== undefined
+  return isProfile ? toPlainUrl(value) : value
 }
 
 /** Splits a cell with a list as an output writes it: `a; b`. */

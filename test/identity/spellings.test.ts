@@ -1,0 +1,192 @@
+import { describe, expect, it } from 'vitest'
+import { type OperationId, operation } from '../../src/api/operations/table.js'
+import type { Fields } from '../../src/api/values/objects.js'
+import { toSuppressible } from '../../src/catalogue/suppression/identifiers.js'
+import { suppressionsOf } from '../../src/catalogue/suppression/suppressions.js'
+import { createSuppressor } from '../../src/catalogue/suppression/suppressor.js'
+import { type RecentRequest, RecentRequests } from '../../src/client/recent-requests.js'
+import { identityOf, subjectOf } from '../../src/providers/subject.js'
+import { openState } from '../../src/storage/state/open.js'
+import { type Machine, machine } from '../support/command.js'
+import { perFile, perTest } from '../support/each.js'
+import { casesOf } from '../support/fixtures.js'
+
+type Kind = 'email' | 'profile' | 'domain' | 'phone' | 'name'
+
+/** What identifies somebody, and the same in other spellings. */
+interface Spellings {
+  readonly kind: Kind
+  readonly one: string
+  readonly others: readonly string[]
+}
+
+const cases = casesOf<Spellings>('identity/spellings')
+const of = (...kinds: Kind[]) => cases.filter(({ kind }) => kinds.includes(kind))
+const pairs = cases.flatMap(({ one, others }) => others.map((other) => [one, other] as const))
+
+/** A cell of a CSV file. */
+const cell = (text: string): string => `"${text.replaceAll('"', '""')}"`
+
+/** Names and companies of the spellings of a name at a company. */
+const named = (text: string): readonly [name: string, company: string] => {
+  const [, name = '', company = ''] = /^(.*?)(?: at |, | @ )(\S+)$/.exec(text) ?? []
+  return [name, company]
+}
+
+/** A table whose rows are about whom texts name, with a column for each kind. */
+function tableOf(kind: Kind, texts: readonly string[]): string {
+  if (kind === 'name') {
+    const rows = texts.map((text) => {
+      const [name, company] = named(text)
+      const [first = '', ...last] = name.split(/\s+/)
+      return [first, last.join(' '), company].map(cell).join(',')
+    })
+    return ['first_name,last_name,company_domain', ...rows].join('\n')
+  }
+  const columns = { email: 'email', profile: 'network_url', domain: 'domain', phone: 'phone_number' }
+  return [`${columns[kind]},note`, ...texts.map((text) => `${cell(text)},x`)].join('\n')
+}
+
+/** Nothing is looked up in an empty catalogue. */
+async function stock(own: Machine): Promise<void> {
+  await own.fill('companies', JSON.stringify([{ name: 'Globex', domain: 'globex.example' }]))
+  await own.fill('people', JSON.stringify([{ full_name: 'Bob Roe', email: 'bob@globex.example' }]))
+}
+
+/** The lookup that is asked by each kind, with the field that the request has it in. */
+const lookups = {
+  email: ['contacts reverse-lookup', 'contacts.reverse_lookup', 'email'],
+  profile: ['leads enrich', 'leads.enrich', 'network_url'],
+  domain: ['accounts enrich', 'accounts.enrich', 'domain'],
+  phone: ['messenger validate', 'messenger.validate', 'phone_number'],
+  name: ['leads enrich', 'leads.enrich', 'full_name'],
+} as const satisfies Record<Kind, readonly [string, OperationId, string]>
+
+describe('whoever is suppressed in one spelling', () => {
+  const here = perFile(async () => {
+    const machineOf = machine()
+    await machineOf.json('init')
+    await stock(machineOf)
+    for (const { one } of cases) expect((await machineOf.run(['suppress', 'add', one])).code).toBe(0)
+    return machineOf
+  })
+
+  it.each(pairs)('is found by suppress check: %s as %s', async (_, other) => {
+    expect((await here.run(['suppress', 'check', other])).code).toBe(13)
+  })
+
+  it.each(of('email', 'profile', 'domain', 'phone'))('is not looked up in another one: $one', async (one) => {
+    const [command, , field] = lookups[one.kind]
+    const option = `--${field.replaceAll('_', '-')}`
+    for (const other of one.others) {
+      const asked = one.kind === 'phone' ? [other] : [option, other]
+      const { code, stdout } = await here.run([...command.split(' '), ...asked, '--json'])
+      // A number that is suppressed is one that cannot be reached; the others are not found.
+      if (one.kind === 'phone') expect(stdout, other).toContain('"reachable": false')
+      else expect([other, code]).toEqual([other, 9])
+    }
+    expect(await here.json('ledger')).toEqual([])
+  })
+
+  it.each(cases)('is left out of a batch in every other one: $one', async ({ kind, others }) => {
+    here.write('q.csv', tableOf(kind, others))
+    const quote = await here.json(...`${lookups[kind][0]} --csv q.csv --dry-run`.split(' '))
+    expect(quote).toMatchObject({ rows: others.length, suppressed: others.length })
+  })
+
+  it.each(of('email', 'profile', 'phone', 'name'))(
+    'is left out of an import: $one',
+    async ({ kind, others }) => {
+      const table = tableOf(kind, others).split('\n')
+      const rows =
+        kind === 'phone'
+          ? table.map((row, at) => (at === 0 ? `full_name,company_name,${row}` : `Jo Max,Globex,${row}`))
+          : table
+      here.write('q.csv', rows.join('\n').replace('phone_number', 'phone'))
+      expect(await here.json('data import people q.csv')).toMatchObject({
+        added: 0,
+        suppressed: others.length,
+      })
+    },
+  )
+
+  it.each(of('email', 'profile', 'domain', 'phone'))(
+    'is left out of what is received: $one',
+    async ({ kind, one, others }) => {
+      const state = await openState(':memory:')
+      const entry = toSuppressible(one)
+      await suppressionsOf(state, 'me').add(entry ? [entry] : [], null, 0)
+      const { delivery } = createSuppressor(state, 'me')
+      const field = kind === 'profile' ? 'network_profile_url' : kind
+      for (const other of others)
+        expect(
+          await delivery(JSON.stringify({ event: 'lead.found', lead: { [field]: other } })),
+          other,
+        ).toBeUndefined()
+    },
+  )
+})
+
+describe('records in several spellings', () => {
+  const here = perTest(async () => {
+    const own = machine()
+    await own.json('init')
+    return own
+  })
+
+  it.each(of('email', 'profile', 'name'))(
+    'are one person for an import, and for data forget: $one',
+    async ({ kind, one, others }) => {
+      here.write('q.csv', tableOf(kind, [one, ...others]))
+      expect(await here.json('data import people q.csv')).toMatchObject({ added: 1 })
+      if (kind === 'name') return
+      for (const other of [one, ...others]) {
+        const found = await here.json<{ catalogue: { people: number } }>('data', 'forget', other, '--dry-run')
+        expect([other, found.catalogue.people]).toEqual([other, 1])
+      }
+    },
+  )
+
+  it.each(cases)('are one lookup of a batch: $one', async ({ kind, one, others }) => {
+    here.write('q.csv', tableOf(kind, [one, ...others]))
+    await stock(here)
+    const quote = await here.json(...`${lookups[kind][0]} --csv q.csv --dry-run --local`.split(' '))
+    expect(quote).toMatchObject({ rows: others.length + 1, unique: 1 })
+  })
+
+  it.each(of('email', 'profile', 'domain', 'name'))(
+    'are one for match: $one',
+    async ({ kind, one, others }) => {
+      here.write('known.csv', tableOf(kind, [one]))
+      here.write('q.csv', tableOf(kind, others))
+      await here.run('match q.csv --with known.csv -o out.csv')
+      expect(here.rows('out.csv').map((row) => [row.note, row._match])).toEqual(
+        others.map(() => [kind === 'name' ? undefined : 'x', 'yes']),
+      )
+    },
+  )
+
+  it.each(of('email', 'profile', 'domain'))('are one question to a vendor: $one', ({ kind, one, others }) => {
+    const ask = (text: string) =>
+      identityOf(subjectOf({ [kind === 'profile' ? 'url' : kind]: text } as Parameters<typeof subjectOf>[0]))
+    for (const other of others) expect([other, ask(other)]).toEqual([other, ask(one)])
+  })
+
+  it.each(of('email', 'profile', 'domain', 'phone'))(
+    'are whom an answer is about: $one',
+    ({ kind, one, others }) => {
+      const [, id, field] = lookups[kind]
+      const row = operation(id)
+      const answer = (text: string): Fields => {
+        if (kind === 'phone') return { results: [{ phone_number: text }] }
+        return { [kind === 'profile' ? 'network_profile_url' : kind]: text }
+      }
+      for (const other of others) {
+        const recent = new RecentRequests(() => 0)
+        const begin = (text: string) => recent.begin(row, { [field]: text }) as RecentRequest
+        const [asked] = [begin(other), begin(one)]
+        expect([other, recent.isOfAnother(asked, answer(one), undefined)]).toEqual([other, false])
+      }
+    },
+  )
+})
