@@ -10,7 +10,7 @@ import type { ListKind } from '../lists/list-index.js'
 import { changeRun } from '../lookups/leases.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { identifiedOf } from '../lookups/store.js'
-import { hashOfFile, isForeign, isOutdated } from '../runs/find-run.js'
+import { hashOfFile, isForeign, isOutdated, likeOf } from '../runs/find-run.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
 import { addFiles, beginRun, openCalls, openRun } from '../runs/open-lookups.js'
@@ -180,7 +180,8 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const { header, lookup } = await lookupFor(stepPorts, step, request, past)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
     const same = await findSame(own)
-    const batch = { request, records, identity: own, known: same, notBefore, input, sharedBudget }
+    const like = likeStep(flow, step)
+    const batch = { request, records, identity: own, like, known: same, notBefore, input, sharedBudget }
     const opened = await openRun(stepPorts, batch, 0, { path: null, files: [] })
     const { id, number, status } = opened.run
     sharedBudget?.runs.push(number)
@@ -247,6 +248,10 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     exit: stopped?.exit_code ?? (isFailed && !wasFinished ? exitCodes.someFailed : exitCodes.ok),
   }
 }
+
+/** Returns what the runs of a step share, whatever list the flow is over. */
+export const likeStep = ({ name }: Pick<Flow, 'name'>, step: RunStep): string =>
+  likeOf([name, step.name, step.kind === 'lookup' ? step.filling : null])
 
 /** Returns what the rows of a flow are read from: a table or a list by its content, a search by how it is written. */
 async function contentOf({ flow: { source, table }, content }: FlowRequest): Promise<unknown> {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Input } from '../api/calls/caller.js'
 import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { parseJson, toJson } from '../api/values/json.js'
 import type { Driver } from '../storage/driver/connection.js'
@@ -10,7 +9,7 @@ import type { Mapping } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
 import { resultsOfRuns } from './journal/spending.js'
-import type { Results } from './plan/quote.js'
+import { enoughAnswers, type Results } from './plan/quote.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
@@ -234,12 +233,11 @@ export async function checkMember({ target, dialog }: BatchPorts, run: Run): Pro
 export function toRecord(
   { constants, choices, targetOptions }: BatchRequest,
   file: string,
-  { member, source }: Pick<RecordedRequest, 'member' | 'source'>,
+  own: Pick<RecordedRequest, 'member' | 'source' | 'like'>,
 ): string {
   const request: RecordedRequest = {
     constants,
-    member,
-    source,
+    ...own,
     choices: {
       ...choices,
       file,
@@ -256,19 +254,37 @@ export function toRecord(
 /** Fields that a price depends on: results of other values say nothing about a row. */
 const pricing = ['enrichment_type', 'limit'] as const
 
-/** Reads what this machine's lookups with the same price have cost on the target. */
+/**
+ * Reads what lookups with the same price have cost on the target, in runs like this one: the newest of them, as many as tell
+ * enough. A list of another origin says nothing of this one.
+ */
 export async function readResults(
   { operation, constants }: Pick<BatchRequest, 'operation' | 'constants'>,
   database: Driver,
   target: string,
+  like: string,
 ): Promise<Results> {
-  const runs = await database.read((connection) => resultsOfRuns(connection, operation.id, target))
-  const same = runs.filter(({ request }) => {
-    const { constants: theirs = {} } = parseJson(request) as { readonly constants?: Input }
-    return pricing.every((field) => JSON.stringify(theirs[field]) === JSON.stringify(constants[field]))
-  })
-  return {
-    credits: same.reduce((sum, { credits }) => sum + credits, 0),
-    answers: same.reduce((sum, { answers }) => sum + answers, 0),
+  const results = { credits: 0, answers: 0, runs: 0 }
+  for (const { request, credits, answers } of await database.read((connection) =>
+    resultsOfRuns(connection, operation.id, target),
+  )) {
+    const theirs = parseJson(request) as Partial<RecordedRequest>
+    const isPricedAlike = pricing.every(
+      (field) => JSON.stringify(theirs.constants?.[field]) === JSON.stringify(constants[field]),
+    )
+    if (theirs.like !== like || !isPricedAlike) continue
+    results.credits += credits
+    results.answers += answers
+    results.runs++
+    if (results.answers >= enoughAnswers) break
   }
+  return results
 }
+
+/** Returns what the runs of files share whose fields come from the same columns. */
+export const likeFile = ({ columns }: Mapping): string =>
+  likeOf(columns.map(({ field, column }) => [field, column]).sort())
+
+/** Returns what runs share that are of the same sort: a digest, since the names of columns can be anything. */
+export const likeOf = (sort: unknown): string =>
+  createHash('sha256').update(toJson(sort)).digest('hex').slice(0, 16)

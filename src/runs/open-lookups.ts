@@ -18,6 +18,8 @@ interface ResolvedBatch {
   readonly request: BatchRequest
   readonly records: RunRecords
   readonly identity: RunIdentity
+  /** What runs like it share. */
+  readonly like: string
   /** The run that it resumes; `undefined` for a new one. */
   readonly known: KnownRun | undefined
   /** Real time before which no answer was given that it takes. */
@@ -135,7 +137,7 @@ const openOver = (
 
 async function begin(
   ports: RunPorts,
-  { request, records, identity, known, input }: ResolvedBatch,
+  { request, records, identity, known, input, like }: ResolvedBatch,
   total: number,
   output: string | null,
 ): Promise<Run> {
@@ -147,6 +149,7 @@ async function begin(
     request: toRecord(request, file, {
       member: await ports.target.member(),
       source: await ports.target.source(),
+      like,
     }),
   } as const
   const begun = await beginRun(ports, records, identity, known, going, { id: input.id, total })

@@ -111,6 +111,8 @@ export interface RecordedRequest {
   readonly member?: string | undefined
   /** Where its answers come from, as of the start of its last execution; absent where that is not known. */
   readonly source?: AnswerSource | undefined
+  /** What runs like it share: the columns that its fields come from, or the step of a flow. */
+  readonly like: string
   /** The options that choose the target. */
   readonly globals: Readonly<Record<string, unknown>>
   /** Rows of the output that are invalid, as of the end of its last execution. */

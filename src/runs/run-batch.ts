@@ -9,6 +9,7 @@ import {
   type InputFile,
   identifyRun,
   isComparing,
+  likeFile,
   openRunInput,
   readResults,
   samplesOf,
@@ -111,6 +112,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
     mapping,
     records,
     identity,
+    like: likeFile(mapping),
     known,
     notBefore,
     input,
@@ -178,7 +180,7 @@ function firstsOf(ports: RunPorts, { choices, shape }: BatchRequest) {
 
 /** Makes the quote of a batch; only free questions are sent. */
 async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQuote | TargetRefusal> {
-  const { request, records, identity, rows } = batch
+  const { request, records, identity, like, rows } = batch
   const remaining = await ports.remaining(request.operation, request.constants)
   if ('reply' in remaining) return remaining
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
@@ -199,7 +201,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   })
   return createQuote({
     counted,
-    results: await readResults(request, records.database, identity.target),
+    results: await readResults(request, records.database, identity.target, like),
     spendable,
     windows: remaining.windows,
     defaultShare: defaultShareOf(request.operation),

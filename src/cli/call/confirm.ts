@@ -272,11 +272,11 @@ const shareText = (share: number): string =>
 
 function basisText(basis: Basis): string {
   if (basis.kind === 'own')
-    return `from ${formatNumber(basis.answers)} of your own lookups: ${formatCredits(basis.credits_per_lookup)} each`
+    return `${formatNumber(basis.answers)} lookups of such files: ${formatCredits(basis.credits_per_lookup)} each`
   if (basis.kind === 'default')
     return basis.answers === 0
-      ? `no history yet; assuming ${shareText(basis.share)}`
-      : `little history yet (${formatNumber(basis.answers)} lookups); mostly assuming ${shareText(basis.share)}`
+      ? `no history of such files; assuming ${shareText(basis.share)}`
+      : `${formatNumber(basis.answers)} lookups of such files; mostly assuming ${shareText(basis.share)}`
   return ''
 }
 

@@ -197,8 +197,9 @@ export interface RunResults {
 const resultsSql = `
 SELECT r.request, sum(s.credits) AS credits, sum(s.calls) AS answers
 FROM spending s JOIN runs r ON r.number = s.run
-WHERE s.operation = ? AND s.target = ? GROUP BY r.number`
+WHERE s.operation = ? AND s.target = ? GROUP BY r.number HAVING sum(s.calls) > 0 ORDER BY r.number DESC`
 
+/** Returns what runs of an operation have cost on a target, those that began last first. */
 export const resultsOfRuns = async (connection: Connection, operation: string, target: string) =>
   connection.all<RunResults>(resultsSql, operation, target)
 

@@ -48,7 +48,10 @@ export type RowCounts = Readonly<typeof noCounts> & {
 export const noRowCounts: RowCounts = { ...noCounts, invalid_reasons: [], not_understood: [] }
 
 /** The cost of lookups with the same price so far. */
-export type Results = Omit<RunResults, 'request'>
+export interface Results extends Omit<RunResults, 'request'> {
+  /** How many runs they are of. */
+  readonly runs: number
+}
 
 /** The credits that a run can spend, with quotas. */
 export interface RunFunds {
@@ -77,7 +80,7 @@ export interface RateWindow {
 export type Basis =
   /** Nothing can be charged. */
   | { readonly kind: 'certain' }
-  /** The cost of this machine's lookups on this target. */
+  /** The cost of this machine's lookups on this target, in the newest files like this one. */
   | { readonly kind: 'own'; readonly answers: number; readonly credits_per_lookup: number }
   /** Fewer lookups recorded than count: mostly, this share of the maximum is assumed. */
   | { readonly kind: 'default'; readonly share: number; readonly answers: number }
@@ -119,7 +122,7 @@ export function createQuote({
   const { balance, allowance, budget, quotas } = spendable
   const max = Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
-  const { expected, range } = expectedCredits(basis, counted, results, max)
+  const { expected, range } = expectedCredits(basis, counted, results, max, defaultShare)
   const seconds = secondsFor(others.lookups, windows)
   const missing = { balance, weekly_allowance: allowance, seconds }
   const profiles = units === 0 ? null : Math.max(0, Math.min(units, quotaBudget))
@@ -136,7 +139,7 @@ export function createQuote({
     seconds,
     rows_affordable,
     ...others,
-    /** Where the expected credits are in four of five cases; null with enough history. */
+    /** Where the expected credits are in four of five cases; null with enough history, of more than one file where it found little. */
     expected_range: range,
     basis,
     budget: budget ?? null,
@@ -160,18 +163,24 @@ function basisOf(max: number, { credits, answers }: Results, share: number): Bas
 type CreditRange = readonly [low: number, high: number]
 
 /** Own lookups from which on only they count. The default counts as many before. */
-const enoughAnswers = 50
+export const enoughAnswers = 50
 
 /** Returns the credits to expect, and with little history their range. */
 function expectedCredits(
   basis: Basis,
   { most, lookups }: RowCounts,
-  { credits, answers }: Results,
+  { credits, answers, runs }: Results,
   max: number,
+  defaultShare: number,
 ): { readonly expected: number; readonly range: CreditRange | null } {
   const bounded = (value: number) => Math.max(0, Math.min(max, Math.round(value)))
   if (basis.kind === 'certain') return { expected: 0, range: null }
-  if (basis.kind === 'own') return { expected: bounded((lookups * credits) / answers), range: null }
+  if (basis.kind === 'own') {
+    const expected = bounded((lookups * credits) / answers)
+    // One file that found little says little of the next.
+    const usual = bounded(most * defaultShare)
+    return { expected, range: runs > 1 || expected >= usual ? null : [expected, usual] }
+  }
   const own = most === 0 ? 0 : (lookups * credits) / most
   const share = Math.min(1, (own + enoughAnswers * basis.share) / (answers + enoughAnswers))
   // Four of five normally distributed values are less than 1.28 standard deviations away.

@@ -167,6 +167,32 @@ describe('quotes and earlier runs', () => {
     expect(await quoted('--fresh')).toMatchObject({ in_store: 8, credits: { max: 13 } })
   })
 
+  const junk = (count: number, column = 'Website') =>
+    `${column}\n${Array.from({ length: count }, (_, at) => `no-${at}.example\n`).join('')}`
+
+  it('expects nothing like a file of other columns, and prefers the newest of the same', async () => {
+    here.write('in.csv', junk(60, 'Homepage'))
+    await here.enrich()
+    here.write('in.csv', csvOf(8))
+    expect(await quoted()).toMatchObject({ credits: { expected: 4 }, basis: { kind: 'default', answers: 0 } })
+    here.write('in.csv', junk(60))
+    await here.enrich()
+    here.write('in.csv', csv([...knownFrom(52)]))
+    await here.enrich()
+    here.write('in.csv', csvOf(8, 52))
+    expect(await quoted()).toMatchObject({
+      credits: { expected: 8 },
+      basis: { kind: 'own', answers: 52, credits_per_lookup: 1 },
+    })
+  })
+
+  it('says that credits may be as usual where the only file like it found nothing', async () => {
+    here.write('in.csv', junk(60))
+    await here.enrich()
+    here.write('in.csv', csvOf(32))
+    expect(await quoted()).toMatchObject({ credits: { expected: 0, max: 32 }, expected_range: [0, 16] })
+  })
+
   it('expects the success rate of earlier runs', async () => {
     here.write('in.csv', csv([...knownFrom(45), ...Array.from({ length: 9 }, (_, at) => `no-${at}.example`)]))
     await here.enrich()

@@ -3,7 +3,7 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
-import { type FlowRecord, flowOperation } from '../../../flows/run.js'
+import { type FlowRecord, flowOperation, likeStep } from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
@@ -108,12 +108,13 @@ export async function makeFlowQuote(context: Context, flow: Flow, path: string, 
     all,
     await rowsOf(flow, listed),
     all.map(({ name }, at) => (known[at]?.step === name ? known[at] : undefined)),
-    async ({ operation, constants }) => {
+    async (step) => {
+      const { operation, constants } = step
       const remaining = await readRemaining(context, operation, constants)
       if ('reply' in remaining)
         throw new Stop('The target does not say what is left.', 10, 'See: prospect limits')
       balance = remaining.spendable.balance
-      const results = await readResults({ operation, constants }, database, target)
+      const results = await readResults(step, database, target, likeStep(flow, step))
       const providers = (lookups: number) => quoteProviders(context, { operation, constants }, { lookups })
       return { remaining, results, defaultShare: defaultShareOf(operation), providers }
     },
