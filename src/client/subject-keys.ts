@@ -2,7 +2,7 @@ import { foldName, foldText } from '../identity/name.js'
 import { toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
 import { toDomain, toEmail } from '../identity/value-kinds.js'
-import { readWrittenName } from '../identity/written-name.js'
+import { namesIn, readWrittenName } from '../identity/written-name.js'
 
 /** Whom a request or an answer is about. */
 export interface Subject {
@@ -90,7 +90,10 @@ function isSameName(kind: Kind, one: string, other: string): boolean {
 }
 
 /** Whether lists write a company's name so, with tags (`[DE]`, `- EMEA`), former names or another legal form. */
-function isWrittenAs(written: string, name: string): boolean {
+const isWrittenAs = (written: string, name: string): boolean =>
+  [written, ...namesIn(written)].some((one) => isOneName(one, name))
+
+function isOneName(written: string, name: string): boolean {
   const fold = foldName(name)
   if (foldName(written) === fold) return true
   // Which place a tag names does not matter here.

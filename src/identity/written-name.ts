@@ -125,20 +125,38 @@ const toLatinWord = (word: string): string =>
 
 const careOf = /[\s,(–—-]*(?:^|[\s(])(?:c\/o\b|attn\b|att:|z\.\s?hd\.|zu händen).*$/iu
 const former =
-  /[\s,(/[–—-]*[\s([](?:formerly|previously|f\/k\/a|fka|anciennement|früher|vormals|ehemals|antes|voorheen|tidigere|tidligere|(?<=[([])(?:was|ex|old name))(?![\p{L}\d]).*$/iu
-const renamed = /^.+?\s*[([/]\s*(?:now|renamed(?: to)?|jetzt|maintenant|ahora)[\s:]+([^)\]]+)[)\]]?$/iu
+  /[\s,(/[–—-]*[\s([](?:formerly|previously|f\/k\/a|fka|anciennement|früher|vormals|ehemals|antes|voorheen|tidigere|tidligere|(?<=[([])(?:was|ex|old name))(?![\p{L}\d])(.*)$/iu
+const renamed =
+  /^(.+?)(?:\s*[([/]\s*(?:now(?: known as| trading as)?|renamed(?: to)?|jetzt|maintenant|ahora)|[\s,]+(?:n\/k\/a|nka\.?|now known as|now trading as))[\s:]+([^)\]]+)[)\]]?$/iu
 const trading =
-  /^(.+?)[\s,(]+(?:d\/b\/a|dba\.?|t\/a|trading as|doing business as|a\/k\/a|aka|also known as)\s+([^)]+)\)?$/iu
+  /^(.+?)[\s,([–-]+(?:d\/b\/a|dba\.?|t\/a|o\/a|trading (?:as|under(?: the name)?)|doing business as|operating as|a\/k\/a|aka\.?|(?:also|better|commonly) known as|handelnd als|nom commercial)[\s:]+([^)\]]+)[)\]]?$/iu
 
 /** Returns the names in a text: of several, the current one, or the legal one and a trading name that is made of its letters. */
 function splitNames(text: string): readonly string[] {
   const addressed = text.replace(careOf, '')
-  const [, current] = renamed.exec(addressed) ?? []
+  const [, , current] = renamed.exec(addressed) ?? []
   if (current !== undefined) return [current]
   const own = addressed.replace(former, '')
   const [, legal, brand] = trading.exec(own) ?? []
   if (legal === undefined || brand === undefined) return [own]
   return isMadeOf(foldName(brand), foldName(legal)) ? [legal, brand] : [legal]
+}
+
+/** Returns every name in a text, whichever of them is meant: legal, trading, current and former ones. */
+export function namesIn(written: string): readonly string[] {
+  const text = cleanText(written).replace(careOf, '')
+  const [, before = '', current = ''] = renamed.exec(text) ?? []
+  const [known = '', earlier = ''] = [text.replace(former, ''), former.exec(text)?.[1] ?? '']
+  const [, legal = '', brand = ''] = trading.exec(known) ?? []
+  const all = [
+    before,
+    current,
+    known,
+    earlier.replace(/^[\s:]*(?:known as|trading as)?|[)\]\s]+$/giu, ''),
+    legal,
+    brand,
+  ]
+  return [...new Set(all.map((name) => name.trim()))].filter((name) => name !== '')
 }
 
 /** Returns whether a name is an abbreviation of another, or begins with a word of it. A franchise carries an unrelated name. */

@@ -194,6 +194,19 @@ describe('a request that ended', () => {
   })
 })
 
+it('is never doubted where a real company is asked for by name as lists write it, and by its domain at once', () => {
+  const row = operation('accounts.enrich')
+  const doubted = realCompanies().flatMap(({ name, domain, written }) =>
+    written.filter((one) => {
+      const recent = new RecentRequests(() => 0)
+      recent.begin(row, { domain })
+      const asked = recent.begin(row, { name: one }) as RecentRequest
+      return !recent.fits(asked, { name, domain }) && recent.isOfAnother(asked, { name, domain }, undefined)
+    }),
+  )
+  expect(doubted).toEqual([])
+})
+
 interface Company {
   readonly name: string
   readonly domain: string
