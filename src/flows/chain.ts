@@ -49,6 +49,8 @@ export interface StepCount {
   invalid: number
   /** Rows about people and companies that are suppressed. */
   suppressed?: number
+  /** Rows that an earlier run of the flow has looked up, or more new ones than its search is limited to. */
+  left_out?: number
   failed: number
   /** Data vendors that could not be asked about rows of this execution of its run; absent where there are none. */
   not_asked?: readonly SkippedRows[]
@@ -273,13 +275,29 @@ export class Chain {
         credits_before,
         ...(not_asked.length > 0 && { not_asked }),
       })
-    if (!this.#isCut) for (const { end } of this.stages) await end?.()
-    if (this.#isCut) await outputs.abandon()
+    const spoiled = this.#isCut ? undefined : await this.#endPrograms()
+    if (this.#isCut || spoiled) await outputs.abandon()
     else this.leftAlone = await outputs.finish(this.counts.some(({ failed }) => failed > 0))
     for (const [stage, { stopped }] of ended)
-      if (stopped && (!this.#first || stage === this.#first))
-        return { ...stopped, step: stepNames(this.counts)[this.steps.indexOf(stage.step)] ?? '' }
+      if (stopped && (!this.#first || stage === this.#first)) return { ...stopped, step: this.#nameOf(stage) }
+    return spoiled
+  }
+
+  /** Ends what answered the rows of steps, now that all are answered. Returns why answers are not to be trusted. */
+  async #endPrograms(): Promise<FlowStop | undefined> {
+    for (const stage of this.stages)
+      try {
+        await stage.end?.()
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        const why = stage.batch.explainStop(error)
+        return { ...why, at_row: null, rows_left: null, step: this.#nameOf(stage) }
+      }
     return undefined
+  }
+
+  #nameOf({ step }: Stage): string {
+    return stepNames(this.counts)[this.steps.indexOf(step)] ?? ''
   }
 
   async *#begin(
@@ -332,6 +350,7 @@ export class Chain {
           if (row.source === 'duplicate') count.duplicates++
           if (row.status === 'invalid') count.invalid++
           if (row.status === 'suppressed') count.suppressed = (count.suppressed ?? 0) + 1
+          if (row.status === 'known') count.left_out = (count.left_out ?? 0) + 1
           if (row.status === 'failed') count.failed++
           if (row.status === 'invalid' || row.status === 'failed') reasons?.add(row.error ?? row.status)
           const going = rowsAfter(stage.step, row)

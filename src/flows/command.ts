@@ -17,6 +17,9 @@ const maxLineBytes = 1_048_576
 /** How much of a line a sentence shows. */
 const shownLetters = 200
 
+/** What is wrong with lines that cannot be an answer, and may be shown instead. Others may be that to another row. */
+const noAnswers: ReadonlySet<string> = new Set(['no_object', 'no_field', 'deep'])
+
 /** How long a surplus line is waited for, where answers have no numbers: at least, and at most. */
 const [leastGraceMs, mostGraceMs] = [20, 5_000]
 /** How long a program may take to end when its input has ended. */
@@ -70,12 +73,24 @@ export function commandCaller(
   }
 }
 
+/** Returns the number of a row as a program gives it back; NaN for what is no number of a row. */
+const toNumber = (given: unknown): number => (/^\d+$/.test(String(given)) ? Number(given) : Number.NaN)
+
+/** Starts a program. Throws a Refusal for a command line that the system does not take. */
+function start(program: string, args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
+  try {
+    return spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'inherit'] })
+  } catch (cause) {
+    throw new Refusal('flow.command_ended', { command: program, cause })
+  }
+}
+
 class Program {
   readonly #name: string
   readonly #fields: readonly string[]
   readonly #logs: boolean
   readonly #timeout: string
-  readonly #child: ReturnType<typeof spawn>
+  readonly #child: ReturnType<typeof start>
   readonly #closed: Promise<void>
   /** Rows that are not sent yet. */
   #queue: Waiting[] = []
@@ -88,6 +103,7 @@ class Program {
   #ended: Refusal | undefined
   #late: NodeJS.Timeout | undefined
   #grace: NodeJS.Timeout | undefined
+  #killing: NodeJS.Timeout | undefined
   /** When the last answer came, and the longest time between two of a portion. */
   #answeredAt = 0
   #longestMs = 0
@@ -108,18 +124,25 @@ class Program {
     this.#logs = log
     this.#timeout = timeout
     const env = Object.fromEntries(Object.entries(ports.environment).filter(([name]) => !isSecret(name)))
-    const child = spawn(program, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = start(program, args, { cwd: folder, env })
     this.#child = child
-    ports.onClose(() => this.#stop())
+    ports.onClose(async () => {
+      this.#stop()
+      await this.#closed
+    })
     // The end of the program says why it does not read.
     child.stdin.on('error', () => {})
-    child.on('error', (cause) => this.#fail(new Refusal('flow.command_ended', { command: program, cause })))
     this.#closed = new Promise((resolve) => {
+      child.on('error', (cause) => {
+        this.#fail(new Refusal('flow.command_ended', { command: program, cause }))
+        if (child.pid === undefined) resolve()
+      })
       child.on('close', (exit) => {
         // It can write nothing more.
         if (!this.#ended && this.#sent.length > 0 && this.#answers.length === this.#sent.length)
           this.#release()
         this.#fail(new Refusal('flow.command_ended', { command: program, exit }))
+        clearTimeout(this.#killing)
         resolve()
       })
     })
@@ -143,7 +166,7 @@ class Program {
   }
 
   async end(): Promise<void> {
-    this.#child.stdin?.end()
+    this.#child.stdin.end()
     const timer = setTimeout(() => this.#stop(), endMs)
     await this.#closed
     clearTimeout(timer)
@@ -155,7 +178,7 @@ class Program {
     const rows = this.#isNumbered === undefined ? this.#queue.splice(0, 1) : this.#queue.splice(0)
     if (rows.length === 0) return
     this.#sent.push(...rows)
-    for (const { line } of rows) this.#child.stdin?.write(line)
+    for (const { line } of rows) this.#child.stdin.write(line)
     this.#watch()
   }
 
@@ -176,7 +199,7 @@ class Program {
     if (this.#isOver) return
     const problem = this.#take(line)
     if (problem === undefined) return
-    if (this.#logs) this.ports.log(line)
+    if (this.#logs && noAnswers.has(problem)) this.ports.log(line)
     else this.#refuse(problem, line)
   }
 
@@ -187,7 +210,7 @@ class Program {
     const answer: unknown = isTooDeep ? undefined : resultOr(undefined, () => parseExact(line))
     if (answer !== null && !isObject(answer)) return isTooDeep ? 'deep' : 'no_object'
     const number =
-      answer && Object.hasOwn(answer, rowNumberField) ? Number(answer[rowNumberField]) : undefined
+      answer && Object.hasOwn(answer, rowNumberField) ? toNumber(answer[rowNumberField]) : undefined
     const isNumbered = number !== undefined
     const has = answer && this.#fields.some((name) => Object.hasOwn(answer, name))
     if (answer && !has && Object.keys(answer).length > (isNumbered ? 1 : 0)) return 'no_field'
@@ -249,10 +272,11 @@ class Program {
     clearTimeout(this.#late)
     clearTimeout(this.#grace)
     this.#child.kill()
+    // One that does not want to end is not left behind.
+    this.#killing ??= setTimeout(() => this.#child.kill('SIGKILL'), endMs)
     // What it has started may hold the pipes for long.
-    this.#child.stdin?.destroy()
-    this.#child.stdout?.destroy()
-    this.#child.unref()
+    this.#child.stdin.destroy()
+    this.#child.stdout.destroy()
   }
 }
 

@@ -19,7 +19,7 @@ export interface HttpPorts {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Keeps a value out of logs and errors. */
   conceal(secret: string): void
-  sleep(ms: number): Promise<void>
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
   now(): number
 }
 
@@ -61,15 +61,15 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
   const { post: url, body, result, per_second: perSecond = usualRate } = http
   const headers = headersOf(ports, http.headers)
   let next = 0
-  const turn = async () => {
+  const turn = async (signal: AbortSignal | undefined) => {
     const now = ports.now()
     const at = Math.max(now, next)
     next = at + 1_000 / perSecond
-    if (at > now) await ports.sleep(at - now)
+    if (at > now) await ports.sleep(at - now, signal)
   }
   return {
-    call: async (_, { row }, { idempotencyKey } = {}): Promise<Reply> => {
-      await turn()
+    call: async (_, { row }, { idempotencyKey, signal } = {}): Promise<Reply> => {
+      await turn(signal)
       const fields = isObject(row) ? row : {}
       const key = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
       const answer = await ports.post(url, body ? fillBody(body, fields) : fields, { ...key, ...headers })
@@ -115,6 +115,7 @@ export function httpOutput(
   flow: () => string,
   record: (row: FlowRow & { readonly fields: Fields }) => Fields,
   isResumed: boolean,
+  signal: AbortSignal,
 ) {
   const most = http.rows ?? 100
   const headers = headersOf(ports, http.headers)
@@ -133,7 +134,9 @@ export function httpOutput(
       const isFinal = 'error' in answer ? answer.isRefused : !passes(answer) && !isInProgress(answer)
       if (isFinal || tries === maxTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
       const seconds = 'error' in answer ? Number.NaN : Number(answer.retryAfter)
-      await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries)
+      await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries, signal).catch(() => {
+        throw new Refusal('flow.http_refused', { url: http.post, reason })
+      })
     }
   }
   return {

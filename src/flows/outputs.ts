@@ -66,7 +66,7 @@ export async function openOutputs(
   const sendingTo = (output: Exclude<FlowOutput, FileOutput>): Open =>
     output.kind === 'list'
       ? listOutput(ports.send, output.list, flow, end.about)
-      : httpOutput(ports.send.http, output, flow, plainLayout(end, output.columns).record, isResumed)
+      : httpOutput(ports.send.http, output, flow, plainLayout(end, output.columns).record, isResumed, signal)
   const open = async (path: string | undefined, format: Look['format'], layout: Layout<LiveRow>) => {
     const sink =
       path === undefined

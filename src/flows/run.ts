@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import type { Caller, Input } from '../api/calls/caller.js'
+import { type Caller, ConnectionLost, type Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
@@ -78,6 +78,8 @@ export interface FlowRecord {
   readonly steps: readonly StepCount[]
   readonly written: number
   readonly stopped?: FlowStop | undefined
+  /** The runs that its budget is for: those of its steps, also ones that were begun anew. */
+  readonly runs: readonly number[]
   readonly globals: FlowRequest['targetOptions']
 }
 
@@ -146,18 +148,20 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     records.runs.writesTo,
     stop.signal,
   )
+  const { credits } = flow.budget
+  const { runs = [] } = known ? (parseJson(known.request) as FlowRecord) : {}
+  const sharedBudget = credits === undefined ? undefined : { credits, runs: [...runs] }
   const toRecord = (steps: readonly StepCount[], stopped?: FlowStop): string => {
     const { name } = flow
     const { written } = outputs
-    return toJson({ flow: name, steps, written, stopped, globals: asked.targetOptions } satisfies FlowRecord)
+    const own = { flow: name, steps, written, stopped, globals: asked.targetOptions }
+    return toJson({ ...own, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
   const record = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
   await addFiles(records, record, files)
   ports.onBegin(record.id)
-  const { credits } = flow.budget
-  const sharedBudget = credits === undefined ? undefined : { credits, runs: [] as number[] }
   let underWay = 0
   const isPast =
     since &&
@@ -166,9 +170,16 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       records,
       pastRuns.filter(({ number }) => number < record.number),
     ))
+  // Where a program wrote a line too many, nobody knows since when its answers were those to other rows.
+  const distrusted = new Map<number, Run>()
+  const trusting = <T>(run: Run, answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      if (error instanceof Refusal && error.details.problem === 'surplus') distrusted.set(run.number, run)
+      throw error
+    })
   const stages: Stage[] = []
   const openStage = async (step: RunStep): Promise<Stage> => {
-    const request = await requestFor(ports, asked, step, record.id, isPast ? isPast.count : 0)
+    const request = await requestFor(ports, asked, step, record.id, isPast ? isPast.brought : 0)
     // A new run of a step makes those behind it new, too: their rows may be others.
     const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
@@ -183,23 +194,25 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const like = likeStep(flow, step)
     const batch = { request, records, identity: own, like, known: same, notBefore, input, sharedBudget }
     const opened = await openRun(stepPorts, batch, 0, { path: null, files: [] })
-    const { id, number, status } = opened.run
-    sharedBudget?.runs.push(number)
+    const { run } = opened
+    if (!sharedBudget?.runs.includes(run.number)) sharedBudget?.runs.push(run.number)
     const calls = await openCalls({ ...stepPorts, sleep: ports.sleep }, request, opened, stop.signal)
-    const caller = status === 'finished' ? calls.caller : (custom ?? calls.caller)
-    const call: Caller['call'] = async (...asking) => {
+    const caller = run.status === 'finished' ? calls.caller : (custom ?? calls.caller)
+    const call: Caller['call'] = async (...sent) => {
       underWay++
-      return caller.call(...asking).finally(() => underWay--)
+      const answer = trusting(run, caller.call(...sent))
+      return (custom ? unlessInterrupted(answer, interrupted) : answer).finally(() => underWay--)
     }
     const atOnce = request.operation.starts === 'import' ? importsAtOnce : lookupsAtOnce
     const concurrency = calls.concurrency ?? atOnce
     const othersUnderWay = () => underWay > 0
+    const asking = custom ? { callOptions: { ...calls.callOptions, signal: interrupted } } : {}
     return {
       step,
-      run: id,
+      run: run.id,
       header,
-      end: custom && (() => custom.close()),
-      batch: { ...lookup, ...calls, caller: { ...caller, call }, concurrency, othersUnderWay },
+      end: custom && (() => trusting(run, custom.close())),
+      batch: { ...lookup, ...calls, ...asking, caller: { ...caller, call }, concurrency, othersUnderWay },
     }
   }
   for (const step of steps) if (step.kind !== 'keep') stages.push(await openStage(step))
@@ -229,7 +242,9 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const stopped = await chain.run(ports.rows(), asked.rows, outputs, onProgress)
   interrupted.removeEventListener('abort', onInterrupt)
   await saving
-  if (!wasFinished) await save(stopped || chain.hasMore ? 'stopped' : 'finished', stopped)
+  await forgetRuns(records, [...distrusted.values()])
+  // A look is none of the runs that are done: its rows are not written, and not sent anywhere.
+  if (!wasFinished) await save(stopped || chain.hasMore || look ? 'stopped' : 'finished', stopped)
   await records.database.flush()
   const isFailed = chain.counts.some(({ failed, invalid }) => failed + invalid > 0)
   return {
@@ -253,6 +268,16 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
 export const likeStep = ({ name }: Pick<Flow, 'name'>, step: RunStep): string =>
   likeOf([name, step.name, step.kind === 'lookup' ? step.filling : null])
 
+/** Returns the answer of a program or an address. Nobody at a terminal waits for one that does not come. */
+function unlessInterrupted<T>(answer: Promise<T>, interrupted: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(new ConnectionLost('the flow was interrupted'))
+    if (interrupted.aborted) leave()
+    interrupted.addEventListener('abort', leave, { once: true })
+    answer.then(resolve, reject).finally(() => interrupted.removeEventListener('abort', leave))
+  })
+}
+
 /** Returns what the rows of a flow are read from: a table or a list by its content, a search by how it is written. */
 async function contentOf({ flow: { source, table }, content }: FlowRequest): Promise<unknown> {
   if (!table) return source?.written ?? content
@@ -275,22 +300,34 @@ async function finishedRunsOf({ runs }: RunRecords, name: string, path: string):
   )
 }
 
+/** Makes the next run of a flow begin these runs of its steps anew. */
+async function forgetRuns({ database, locks }: RunRecords, runs: readonly Run[]): Promise<void> {
+  for (const { number, identityKey } of runs) {
+    const own = { number, fence: locks.fenceOf(identityKey) }
+    await database.transaction(
+      (connection) => changeRun(connection, own, 'known_by = ?', `${identityKey} distrusted`),
+      `run ${number}`,
+    )
+  }
+}
+
 /** Returns what finished runs of a flow have looked up first. */
 async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRecords, past: readonly Run[]) {
   const seen = openNumbers()
-  let count = 0
+  let brought = 0
   onClose(seen.close)
   for (const { request } of past) {
     const { steps = [] } = parseJson(request) as Partial<FlowRecord>
+    brought = Math.max(brought, ...steps.map(({ isSource, out }) => (isSource ? out : 0)))
     const first = steps.find(({ run, isSource }) => run !== null && !isSource)
     const [run] = first?.run ? await runs.find(first.run) : []
     if (!run) continue
     for await (const { identity } of identifiedOf(database, run.number))
-      if (seen.add(hashNumber(hashOf(identity)))) count++
+      seen.add(hashNumber(hashOf(identity)))
   }
   return {
-    /** How many there are. */
-    count,
+    /** The most records that the search of the input has brought: those of its first steps are not all looked up. */
+    brought,
     /** Returns whether a row is left out: it was looked up before, or so many others are new. */
     upTo(most = Number.POSITIVE_INFINITY): (identity: string | undefined) => boolean {
       let added = 0

@@ -182,6 +182,51 @@ describe('a program in a flow', () => {
     expect(here.rows('out.csv')).toEqual(scored)
   })
 
+  it('asks about all rows again after a line too many, whose answers may have been those to other rows', async () => {
+    // The first row is answered twice, late; the eleventh one later than that is waited for.
+    write(`if (count === 1) setTimeout(() => ${answer}, 100)
+      if (count === 11) setTimeout(() => ${answer}, 1500)
+      else ${answer}`)
+    const { code, stderr } = await run('--concurrency', '10')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('wrote more lines than it was given rows')])
+    expect(here.exists('out.csv')).toBe(false)
+    write(answer)
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv')).toEqual(scored)
+  })
+
+  it('that answers a row twice ends the step, also where other lines go to stderr', async () => {
+    write(`${answer}; if (count === 37) ${answer}`, { more: ', log: true' })
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([2, expect.stringContaining('wrote more lines than it was given rows')])
+  })
+
+  it('that neither answers nor ends is left by Ctrl-C at once, and is not left behind', async () => {
+    write('', { more: ', timeout: 1h' })
+    const keepsOn = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`
+    here.write('program.js', `${keepsOn}\nrequire('node:fs').writeFileSync('pid', String(process.pid))`)
+    const ended = run()
+    await expect.poll(() => here.exists('pid') && here.read('pid')).toMatch(/\d/)
+    here.signals.emit('SIGINT', 'SIGINT')
+    expect((await ended).code).toBe(130)
+    expect(() => process.kill(Number(here.read('pid')), 0)).toThrow('ESRCH')
+    write(answer)
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv')).toEqual(scored)
+  })
+
+  it.each([
+    ['nowhere', 'no such file or folder'],
+    ['"a\\0b"', 'cannot be started'],
+    [`${'x'.repeat(200_000)}`, 'cannot be started'],
+  ])('that cannot be started is told: %.10s', async (program, said) => {
+    write(answer)
+    here.write('flow.yaml', here.read('flow.yaml').replace('[node, program.js]', `[${program}, ${program}]`))
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+    expect(stderr).not.toContain('bug')
+  })
+
   it('gives no field that it does not write', async () => {
     write('say({ constructor: 1, score: scoreOf(row) })', { fields: '[score, toString, constructor]' })
     here.write('flow.yaml', here.read('flow.yaml').replace('[name, score]', '[name, toString, constructor]'))
@@ -191,10 +236,18 @@ describe('a program in a flow', () => {
 
   it.each([
     ['timeout: 5 minutes', 'timeout must be a duration such as 30s or 10m'],
+    ['timeout: 0s', 'timeout must be between 1ms and 24d'],
+    ['timeout: 30d', 'timeout must be between 1ms and 24d'],
     ['log: maybe', 'log must be boolean'],
   ])('is refused with %s', async (more, said) => {
     write(answer, { more: `, ${more}` })
     const { code, stderr } = await here.run('flow check flow.yaml')
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+  })
+
+  it('cannot have a field with the name of the number of a row', async () => {
+    write(answer, { fields: '[score, _row]' })
+    const { code, stderr } = await here.run('flow check flow.yaml')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('cannot be _row, the number of a row')])
   })
 })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
+import { isPriced } from '../../../api/operations/facts.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
@@ -107,18 +108,19 @@ type Given = OptionsOf<typeof runOptions>
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {
   const startedAt = caller.clock.now() - (caller.streams.uptime?.() ?? 0)
-  const outer = await withVendorOptions(await requireSetUp(caller, given.database), given)
-  const { path, flow: read } = await openFlow(outer, file)
+  const { database } = given
+  const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
+  const place = withRunDatabase(await requireSetUp(caller, database), { ...asked, ...(await standIn()) })
+  const { command: own } = place
+  const context = await withVendorOptions(place.context, given)
+  const { path, flow: read } = await openFlow(context, file)
   const sendsOut = [...read.steps, ...read.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
   if (given.outward === false && sendsOut) throw new Refusal('usage.flow_outward', { flow: read.name })
   const isLook = given.until !== undefined || given.rows !== undefined
-  const { max_credits_per_day: perDay, concurrency } = profileInUse(outer)
-  const output = fileOf(outer.globals)
+  const { max_credits_per_day: perDay, concurrency } = profileInUse(context)
+  const output = fileOf(context.globals)
   if (output !== undefined && !isLook)
     throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
-  const { database } = given
-  const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
-  const { context, command: own } = withRunDatabase(outer, { ...asked, ...(await standIn()) })
   const flow = await withPrices(context, read)
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
@@ -187,6 +189,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   })
   logReport(context, report)
   await showReport(context, report)
+  noteKnown(context, flow, report)
   return report.exit
 }
 
@@ -222,7 +225,7 @@ async function showReport(
 ): Promise<void> {
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
-    const { credits, credits_before: before, invalid, failed, suppressed = 0 } = step
+    const { credits, credits_before: before, invalid, failed, suppressed = 0, left_out = 0 } = step
     const paid = formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')
     const parts = [
       `${formatNumber(step.in)} in`,
@@ -231,6 +234,7 @@ async function showReport(
       step.run !== null && step.out !== step.found && `${formatNumber(step.out)} go on`,
       invalid > 0 && `${formatNumber(invalid)} invalid`,
       suppressed > 0 && `${formatNumber(suppressed)} suppressed`,
+      left_out > 0 && `${formatNumber(left_out)} known from earlier runs`,
       failed > 0 && `${formatNumber(failed)} failed`,
       credits > 0 && paid,
     ]
@@ -254,6 +258,16 @@ async function showReport(
   const isMissing = steps.every((step) => step.run === null || step.found === 0)
   const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
   if (text !== undefined) context.notify(text)
+}
+
+/** Says that a search with a price brought what was known: it is not asked for more than its limit, which costs again. */
+function noteKnown(context: Context, { source, since }: Flow, { steps }: FlowReport): void {
+  const limit = Number(source?.constants.limit)
+  const known = steps.reduce((sum, { left_out = 0 }) => sum + left_out, 0)
+  if (!source || !since || !isPriced(source.operation) || known === 0 || (steps[0]?.out ?? 0) < limit) return
+  context.notify(
+    `${source.name} charges for every record, also for the ${formatNumber(known)} that were known. For those behind them, raise its limit.`,
+  )
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */

@@ -28,7 +28,7 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
     },
     environment: context.streams.env,
     conceal: (secret) => context.conceal(secret),
-    sleep: (ms) => context.sleep(ms),
+    sleep: (ms, signal) => context.sleep(ms, signal),
     now: () => context.clock.now(),
   }
   return {
