@@ -6,7 +6,7 @@ import type { Identity } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
-import { columnNamed, normaliseName } from '../csv/names.js'
+import { columnNamed, normaliseName, synonymsOf } from '../csv/names.js'
 import { firstText, toColumnKind } from '../identity/value-kinds.js'
 import { keyReader, ListIndex, type ListKind, type Match } from '../lists/list-index.js'
 import { openInput } from './find-run.js'
@@ -18,6 +18,9 @@ export interface MappedList {
   readonly kind: ListKind
   readonly mapping: Mapping
 }
+
+/** What a list is read for: its rows are compared with others, or whomever they are about is suppressed. */
+type ListUse = 'compare' | 'suppress'
 
 const fieldsOf: Readonly<Record<ListKind, readonly string[]>> = {
   companies: ['domain', 'network_url', 'company_network_id', 'name', 'country'],
@@ -39,16 +42,22 @@ const needed: Readonly<Record<ListKind, readonly string[]>> = {
   people: ['email', 'personal_email', 'network_url', 'first_name', 'last_name', 'full_name'],
 }
 
+/** Fields of people who are suppressed, beside those that they are compared by. */
+const fieldsOfSuppressed = ['phone', 'country']
+
 /** Returns what the rows of a table are about, and its columns of keys. Throws a Refusal, with the `name` of the file. */
 export function mapList(
   table: Pick<Table, 'header' | 'samples' | 'notes'> & Partial<Pick<Table, 'repeated'>>,
   name: string,
   kind?: ListKind,
   pairs: readonly string[] = [],
+  use: ListUse = 'compare',
 ): MappedList {
   const { header, samples, notes, repeated = [] } = table
   const pins = parsePins(pairs)
-  const isMeant = (of: ListKind) => Object.keys(pins).every((field) => fieldsOf[of].includes(field))
+  const fields = (of: ListKind) =>
+    of === 'people' && use === 'suppress' ? [...fieldsOf[of], ...fieldsOfSuppressed] : fieldsOf[of]
+  const isMeant = (of: ListKind) => Object.keys(pins).every((field) => fields(of).includes(field))
   const map = (of: ListKind): MappedList | undefined => {
     if (of === 'people' && kind === undefined && !isMeant(of)) return undefined
     if (of === 'companies' && kind === undefined && !isMeant(of) && isMeant('people')) return undefined
@@ -58,8 +67,8 @@ export function mapList(
       samples,
       notes,
       repeated,
-      fields: fieldsOf[of],
-      anyOf: needed[of],
+      fields: fields(of),
+      anyOf: use === 'suppress' ? [...needed[of], 'phone'] : needed[of],
       subject,
     } as const
     try {
@@ -70,16 +79,20 @@ export function mapList(
     }
   }
   const [people, companies] = [kind !== 'companies' && map('people'), kind !== 'people' && map('companies')]
-  if (people && (kind === 'people' || isOfPeople(people, companies || undefined, table))) return people
+  if (people && (kind === 'people' || isOfPeople(people, companies || undefined, table, use))) return people
   if (companies) return companies
   throw new Refusal('list.unidentified', { name, kind, header })
 }
 
-/** Whether a file is about people: it has their profiles, their names, or email addresses and nothing of a company's own. */
+/**
+ * Whether a file is about people: it has their profiles, their names, or email addresses and nothing of a company's own. Who
+ * is suppressed by an address is a person, whatever else the row says.
+ */
 function isOfPeople(
   people: MappedList,
   companies: MappedList | undefined,
   table: Pick<Table, 'samples'>,
+  use: ListUse,
 ): boolean {
   const columnOf = ({ mapping }: MappedList, field: string) =>
     mapping.columns.find((one) => one.field === field)
@@ -98,7 +111,8 @@ function isOfPeople(
     return true
   const isOfCompany =
     companies && (columnOf(companies, 'network_url') || kindIn(companies, 'domain') === 'web address')
-  return ['email', 'personal_email'].some((field) => columnOf(people, field)) && !isOfCompany
+  const hasAddress = ['email', 'personal_email'].some((field) => columnOf(people, field))
+  return hasAddress && (use === 'suppress' || !isOfCompany)
 }
 
 export const pairsFor = (pairs: readonly string[], header: readonly string[]): string[] =>
@@ -112,6 +126,14 @@ export function checkPairs(pairs: readonly string[], headers: readonly (readonly
   for (const pair of pairs)
     if (headers.every((header) => pairsFor([pair], header).length === 0))
       throw unknownName('column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
+}
+
+/** Returns the positions of all columns with phone numbers of people; of a company's own numbers none is said to be theirs. */
+export function phoneColumns({ header, samples }: Pick<Table, 'header' | 'samples'>): readonly number[] {
+  const names = new Set(['phone', ...(synonymsOf('people', 'phone').sure ?? [])].map(normaliseName))
+  return [...header.keys()].filter(
+    (at) => names.has(normaliseName(header[at] ?? '')) && toColumnKind(samples[at]) === 'phone',
+  )
 }
 
 /** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */

@@ -1,10 +1,11 @@
 import type { Fields } from '../../api/values/objects.js'
+import { toCountryCode } from '../../identity/country.js'
 import { domainKey, emailKey, nameKey, phoneKey, placeOf, profileKey } from '../../identity/mentions.js'
-import { foldText } from '../../identity/name.js'
+import { foldName, foldText } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile } from '../../identity/profile.js'
 import { toPlainText } from '../../identity/spelling.js'
-import { firstText, toCompanyDomain, toEmail } from '../../identity/value-kinds.js'
+import { firstText, toCompanyDomain, toDomain, toEmail } from '../../identity/value-kinds.js'
 
 /** What can be suppressed: a domain stands for a company and its people, a name with a domain for one person. */
 export type SuppressionKind = 'email' | 'domain' | 'profile' | 'phone' | 'person'
@@ -26,44 +27,94 @@ export function toSuppressible(text: string): Suppressible | undefined {
   if (profile) return { kind: 'profile', value: words, key: profileKey(profile) }
   const email = toEmail(words)
   if (email !== undefined) return { kind: 'email', value: email, key: emailKey(email) }
-  const phone = /^[+\d(]/.test(words) ? toE164(words) : undefined
-  if (phone !== undefined) return { kind: 'phone', value: phone, key: phoneKey(phone) }
+  const phone = /^[+\d(]/.test(words) ? toPhone(words, undefined) : undefined
+  if (phone) return phone
   if (!/\s/.test(words)) {
     const domain = toCompanyDomain(words)
     return domain === undefined ? undefined : { kind: 'domain', value: domain, key: domainKey(domain) }
   }
   const [, name = '', company = ''] = atCompany.exec(words) ?? []
   const domain = toCompanyDomain(company)
-  if (domain === undefined || foldText(name) === '') return undefined
-  const key = nameKey(foldText(name), placeOf({ domain }))
-  return { kind: 'person', value: `${name} at ${domain}`, key }
+  return domain === undefined ? undefined : atCompanyOf(name, { domain })
+}
+
+/** The same of what somebody types, who may also name a company by its name: `Jane Doe at Acme GmbH`. */
+export function readSuppressible(text: string): Suppressible | undefined {
+  const [, person, name] = /^(.+?)\s+at\s+(.+)$/.exec(toPlainText(text).trim()) ?? []
+  return toSuppressible(text) ?? (person === undefined ? undefined : atCompanyOf(person, { name }))
 }
 
 /** Returns a record that an entry is about, whose keys include those of what covers it. */
 export function asRecord({ kind, value }: Suppressible): Fields {
   if (kind !== 'person') return { [kind === 'profile' ? 'url' : kind]: value }
-  const [name = '', domain] = value.split(/ at (?=\S+$)/)
-  return { full_name: name, domain }
+  const [, name = '', company = ''] = /^(.+?) at (.+)$/.exec(value) ?? []
+  return { full_name: name, ...(toCompanyDomain(company) ? { domain: company } : { company_name: company }) }
 }
 
-/** Returns what a row about a person or company suppresses: the person alone, where it names one, else the company. */
-export function suppressiblesIn(row: Fields): readonly Suppressible[] {
-  const all = Object.values(row).flatMap((cell) =>
-    typeof cell === 'string' ? (toSuppressible(cell) ?? []) : [],
+/**
+ * Returns what a row suppresses: the person alone, where it names one, else the company; with `kind` only what it says of that.
+ * Cells of `phone` are numbers of the country of the row.
+ */
+export function suppressiblesIn(row: Fields, kind?: 'companies' | 'people'): readonly Suppressible[] {
+  const country = firstText(row.country)
+  const all = Object.entries(row).flatMap(([field, held]) =>
+    [held].flat().flatMap((cell) => {
+      if (typeof cell !== 'string' || field === 'country') return []
+      return (
+        (field === 'phone' ? toPhone(cell, country && toCountryCode(country)) : toSuppressible(cell)) ?? []
+      )
+    }),
   )
-  const site =
-    firstText(row.company_domain, row.domain, row.website) ?? all.find(({ kind }) => kind === 'email')?.value
+  const domain = companyDomainIn(row)
+  const company =
+    domain === undefined ? [] : [{ kind: 'domain', value: domain, key: domainKey(domain) } as const]
+  if (kind === 'companies') return [...company, ...all.filter((one) => isProfileOf('company', one))]
+  const person = namedPerson(row, all)
+  const people = [
+    ...all.filter((one) => isOfPerson(one) || isProfileOf('person', one)),
+    ...(person ? [person] : []),
+  ]
+  const numbers = all.filter((one) => one.kind === 'phone')
+  if (kind === 'people' || people.length === 0) return kind === 'people' ? [...people, ...numbers] : all
+  // A mailbox of the company's own stands for no person.
+  const isOfCompany = people.every((one) => one.kind === 'email' && ownMailbox.test(one.value))
+  return [...people, ...numbers, ...(isOfCompany ? company : [])]
+}
+
+const ownMailbox =
+  /^(?:admin|bonjour|billing|contact|hello|hallo|help|info|kontakt|mail|marketing|office|post|press|sales|service|support|team|vertrieb)@/
+
+const isOfPerson = ({ kind }: Suppressible): boolean => kind === 'email' || kind === 'person'
+
+const isProfileOf = (of: 'company' | 'person', { kind, key }: Suppressible): boolean =>
+  kind === 'profile' && key.startsWith(`${of}:`)
+
+function toPhone(text: string, country: string | undefined): Suppressible | undefined {
+  const number = toE164(text, country)
+  return number === undefined ? undefined : { kind: 'phone', value: number, key: phoneKey(number) }
+}
+
+function companyDomainIn(row: Fields): string | undefined {
+  const site = firstText(row.company_domain, row.domain, row.website)
+  return site && toCompanyDomain(site, firstText(row.company_name, row.name))
+}
+
+/** Returns the person whose name a row has, at the company that it or their address names. */
+function namedPerson(row: Fields, all: readonly Suppressible[]): Suppressible | undefined {
   const name =
     firstText(row.full_name) ?? [firstText(row.first_name), firstText(row.last_name)].join(' ').trim()
-  const named = site === undefined || name === '' ? undefined : toSuppressible(`${name}, ${hostOf(site)}`)
-  const people = all.filter(
-    ({ kind, key }) => kind === 'email' || kind === 'person' || isPersonProfile(kind, key),
-  )
-  if (named?.kind === 'person') people.push(named)
-  return people.length > 0 ? [...people, ...all.filter(({ kind }) => kind === 'phone')] : all
+  const address = all.find(({ kind }) => kind === 'email')?.value
+  const domain = companyDomainIn(row) ?? (address && toDomain(address))
+  return name === '' ? undefined : atCompanyOf(name, { domain, name: firstText(row.company_name) })
 }
 
-const isPersonProfile = (kind: SuppressionKind, key: string): boolean =>
-  kind === 'profile' && key.startsWith('person:')
-
-const hostOf = (site: string): string => site.slice(site.lastIndexOf('@') + 1)
+function atCompanyOf(
+  person: string,
+  { domain, name }: { domain?: string | undefined; name?: string | undefined },
+) {
+  const [folded, company] = [foldText(person), foldName(name ?? '')]
+  if (folded === '' || (domain === undefined && company === '')) return undefined
+  const place = domain === undefined ? { name: company } : { domain }
+  const value = `${person} at ${domain ?? String(name)}`
+  return { kind: 'person', value, key: nameKey(folded, placeOf(place)) } as const
+}

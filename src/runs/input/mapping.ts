@@ -256,6 +256,7 @@ const recordFields: Readonly<Record<'companies' | 'people', Readonly<Record<stri
     company_domain: ['company_domain'],
     full_name: ['full_name'],
     personal_email: ['personal_email'],
+    phone: ['phone'],
     email: ['email', 'personal_email'],
     phone_number: ['phone'],
     phone_numbers: ['phone'],

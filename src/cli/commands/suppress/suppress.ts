@@ -1,17 +1,18 @@
-import { isRefusal, Refusal } from '../../../api/calls/errors.js'
+import { isRefusal, type Note, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
+import type { Fields } from '../../../api/values/objects.js'
 import {
   asRecord,
+  readSuppressible,
   type Suppressible,
   suppressiblesIn,
-  toSuppressible,
 } from '../../../catalogue/suppression/identifiers.js'
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { mentionedKeys } from '../../../identity/mentions.js'
 import { freeMailboxes, hasKnownSuffix } from '../../../identity/value-kinds.js'
-import { rowInput } from '../../../runs/input/mapping.js'
+import { type Mapping, rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
-import { type MappedList, mapList, openListFile } from '../../../runs/lists.js'
+import { checkPairs, type MappedList, mapList, openListFile, phoneColumns } from '../../../runs/lists.js'
 import { showMapping } from '../../batch/map-columns.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
@@ -24,7 +25,7 @@ import {
   thisMachine,
 } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { isoTime, type OptionsOf, optionRows } from '../../options/values.js'
+import { isoTime, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { countOf, formatNumber } from '../../output/text.js'
 import { targetIn } from '../../target/resolve-target.js'
@@ -47,20 +48,21 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
       }),
     command('import', 'Suppress the people and companies of a file')
       .argument('<file>', 'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies')
-      .withOptions({ ...reasonOption, sheet: ['<name>', 'the sheet of a workbook (default: its first one)'] })
+      .withOptions({ ...reasonOption, ...importOptions })
       .run(async (context, { args: [file = ''], options }) => {
         const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
-        const list = listIn(table, file)
+        const list = listIn(table, file, options)
         if (list) showMapping(context, file, list)
-        const toFields = list ? rowInput(list.mapping) : (cells: readonly string[]) => ({ ...cells })
+        const readRow = rowReader(table, list, options)
         const { entries, place } = await openSuppressions(context)
         const [reason, now] = [reasonOf(options), context.clock.now()]
         let [added, rows] = [0, 0]
-        const unread: number[] = []
+        const [unread, unreadNumbers]: [number[], number[]] = [[], []]
         const mailboxProviders = new Set<string>()
         for await (const batch of table.rows()) {
           const found = batch.map(({ cells, line }) => {
-            const own = suppressiblesIn(toFields(cells)).filter(isKnown)
+            const { entries: own, isUnread } = readRow(cells)
+            if (isUnread && own.length > 0) unreadNumbers.push(line)
             if (own.length === 0 && cells.some((cell) => cell.trim() !== '')) unread.push(line)
             return own
           })
@@ -69,15 +71,20 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
           added += await entries.add(found.flat(), reason, now)
         }
         warnOfMailboxes(context, mailboxProviders)
-        const report = { rows, added, not_understood: unread.length }
+        const report = { rows, added, kind: list?.kind ?? null, not_understood: unread.length }
         const [first] = unread
         if (first !== undefined)
           context.notify(
             `${countOf(unread.length, 'row identifies', 'rows identify')} nobody, the first in line ${formatNumber(first)}.`,
           )
+        const [number] = unreadNumbers
+        if (number !== undefined)
+          context.notify(
+            `${countOf(unreadNumbers.length, 'phone number was', 'phone numbers were')} not understood, the first in line ${formatNumber(number)}: write them like +33612345678, or add a column with the country.`,
+          )
         const text = `${countOf(rows, 'row', 'rows')} read: ${countOf(added, 'new entry', 'new entries')} ${place}.`
         await print(context, report, { layout: () => `${text}\n` })
-        return unread.length > 0 ? exitCodes.someFailed : exitCodes.ok
+        return unread.length + unreadNumbers.length > 0 ? exitCodes.someFailed : exitCodes.ok
       }),
     command('remove', 'No longer suppress somebody')
       .argument('<value>', values)
@@ -114,6 +121,12 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
       }),
   ])
 
+const importOptions = optionRows({
+  kind: ['<kind>', 'whom the rows suppress (default: recognised)', ['companies', 'people']],
+  map: ['<field=Column>', 'which column fills a field (repeatable)', repeated],
+  sheet: ['<name>', 'the sheet of a workbook (default: its first one)'],
+})
+
 const reasonOption = optionRows({ reason: ['<text>', 'why, for those who read the list'] })
 
 const values = 'an email address, domain, profile URL, phone number, or "Jane Doe at acme.example"'
@@ -121,7 +134,7 @@ const values = 'an email address, domain, profile URL, phone number, or "Jane Do
 const reasonOf = ({ reason }: OptionsOf<typeof reasonOption>): string | null => reason?.trim() || null
 
 function readValue(text: string): Suppressible {
-  const entry = toSuppressible(text)
+  const entry = readSuppressible(text)
   if (entry) return entry
   throw new Refusal('usage.no_suppressible', { text })
 }
@@ -130,13 +143,52 @@ function readValue(text: string): Suppressible {
 const isKnown = ({ kind, value }: Suppressible): boolean => kind !== 'domain' || hasKnownSuffix(value)
 
 /** Returns a table with the columns that are recognised; `undefined` where each cell is read for itself. */
-function listIn(table: Table, file: string): MappedList | undefined {
+function listIn(
+  table: Table,
+  file: string,
+  { kind, map = [] }: OptionsOf<typeof importOptions>,
+): MappedList | undefined {
+  checkPairs(map, [table.header])
   try {
-    return mapList(table, file)
+    return asChosen(mapList(table, file, kind, map, 'suppress'), map)
   } catch (error) {
-    if (!isRefusal(error, 'list.unidentified')) throw error
+    if (!isRefusal(error, 'list.unidentified') || kind !== undefined || map.length > 0) throw error
     return undefined
   }
+}
+
+/** Returns what reads whom a row suppresses, and how many of its phone numbers are none that can be. */
+function rowReader(
+  table: Table,
+  list: MappedList | undefined,
+  { kind, map = [] }: OptionsOf<typeof importOptions>,
+) {
+  const read = (row: Fields, phones: readonly string[] = []) => {
+    const entries = suppressiblesIn(row, kind).filter(isKnown)
+    const numbers = new Set(entries.flatMap((one) => (one.kind === 'phone' ? [one.value] : [])))
+    return { entries, isUnread: numbers.size === 0 && phones.length > 0 && kind !== 'companies' }
+  }
+  if (!list) return (cells: readonly string[]) => read({ ...cells })
+  const toFields = rowInput(list.mapping)
+  const others = list.kind === 'people' && !isPhonePinned(map) ? phoneColumns(table) : []
+  return (cells: readonly string[]) => {
+    const { phone, ...fields } = toFields(cells)
+    const all = [phone, ...others.map((at) => cells[at])].map((cell) => String(cell ?? '').trim())
+    const phones = [...new Set(all)].filter((cell) => cell !== '')
+    return read({ ...fields, phone: phones }, phones)
+  }
+}
+
+const isPhonePinned = (map: readonly string[]): boolean =>
+  map.some((pair) => pair.trim().startsWith('phone='))
+
+/** Returns a list as it is read: with all columns of numbers, and where columns were chosen, without those that only look right. */
+function asChosen({ kind, mapping }: MappedList, map: readonly string[]): MappedList {
+  const isGuess = ({ by }: Mapping['columns'][number]) => by === 'values' || by === 'last resort'
+  const isOfNumbers = ({ code, details }: Note) => code === 'map.others' && details?.name === 'phone'
+  const columns = map.length === 0 ? mapping.columns : mapping.columns.filter((column) => !isGuess(column))
+  const notes = isPhonePinned(map) ? mapping.notes : mapping.notes.filter((note) => !isOfNumbers(note))
+  return { kind, mapping: { ...mapping, columns, notes } }
 }
 
 const mailboxProvidersIn = (added: readonly Suppressible[]): string[] =>
