@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Input, type Layer, type Reply, retryAfterMs } from '../api/calls/caller.js'
+import { askedWaitMs, type Input, type Layer, type Reply, rateResetMs } from '../api/calls/caller.js'
 import { ApiError, errorBody } from '../api/calls/errors.js'
 import { fails, isLimited } from '../api/calls/retry.js'
 import { countingOf } from '../api/operations/facts.js'
@@ -125,7 +125,7 @@ async function learn(
 ): Promise<void> {
   // The report is true now, not when it can be stored.
   const now = clock.now()
-  const waitMs = retryAfterMs(reply?.headers['retry-after'], now)
+  const waitMs = reply && askedWaitMs(reply.headers, now)
   const learnt = store.change(owner, namesOf(windows), (stored) => ({
     keep: corrected(windows, settleWindows(windows, stored, now), reply, waitMs, now),
     answer: undefined,
@@ -212,11 +212,9 @@ type Said = NonNullable<ReturnType<typeof saidBy>>
 
 /** Returns what a server reports about the window with the fewest remaining requests. */
 function saidBy({ status, headers }: Reply, waitMs: number | undefined, now: number) {
-  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
-    wholeIn(headers[`ratelimit-${name}`]),
-  )
+  const [limit, remaining] = ['limit', 'remaining'].map((name) => wholeIn(headers[`ratelimit-${name}`]))
   if (limit === undefined || remaining === undefined) return undefined
-  const resetMs = reset === undefined ? undefined : reset * 1_000
+  const resetMs = rateResetMs(headers, now)
   if (isLimited({ status })) {
     const endMs = Math.max(waitMs ?? 0, resetMs ?? 0)
     return { limit, remaining: 0, endsAt: now + endMs, isExact: false }

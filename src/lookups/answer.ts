@@ -1,10 +1,10 @@
 import {
   ageOf,
+  askedWaitMs,
   type ConnectionLost,
   isFromStore,
   isOk,
   type Reply,
-  retryAfterMs,
 } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
 import { asksToWait } from '../api/calls/retry.js'
@@ -17,6 +17,7 @@ import {
   resolvesNothing,
   saysNothingFound,
 } from '../api/operations/table.js'
+import { dayMs } from '../api/values/dates.js'
 
 /** How a row ends: its answer, and the source and cost of it for this row. */
 export interface RowOutcome {
@@ -138,11 +139,15 @@ function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBod
   }
 }
 
+/** The shortest wait that a server gets: one that says 0 and refuses again would be asked without a pause. */
+const leastWaitMs = 100
+
+/** A server is asked again after a day, whatever it says. */
 function pause({ headers, waitMs }: Reply, nowMs: number): ReplyVerdict {
   const limit = Number(headers['ratelimit-limit'])
   return {
     kind: 'wait',
-    ms: waitMs ?? retryAfterMs(headers['retry-after'] ?? headers['ratelimit-reset'], nowMs) ?? 1_000,
+    ms: waitMs ?? Math.min(dayMs, Math.max(leastWaitMs, askedWaitMs(headers, nowMs) ?? 1_000)),
     atOnce: limit >= 1 ? limit : undefined,
   }
 }

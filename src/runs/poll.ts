@@ -1,5 +1,6 @@
 import { type ConnectionLost, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
 import { passes } from '../api/calls/retry.js'
+import { dayMs } from '../api/values/dates.js'
 import type { Time } from './flow-control.js'
 
 /** The pauses between two polls in milliseconds, each longer than the last. Work on this machine is polled more often. */
@@ -43,7 +44,9 @@ export async function pollWork<T>(
       if (!signal.aborted && (!mayPass(polled) || failures > maxFailures)) fail(polled)
     }
     if (signal.aborted) return undefined
-    const asked = isReply(polled) ? (retryAfterMs(polled.headers['retry-after'], now()) ?? 0) : 0
+    const asked = isReply(polled)
+      ? Math.min(dayMs, retryAfterMs(polled.headers['retry-after'], now()) ?? 0)
+      : 0
     await sleep(Math.max(ms, asked), signal).catch(() => {})
   }
 }

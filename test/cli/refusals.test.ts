@@ -144,6 +144,66 @@ describe('a rate limit', () => {
     expect(errorOf(await ask(limited('42'), {}, argv)).hint).toBe('Try again in 42 s, or raise --max-wait.')
   })
 
+  it.each<[string, Record<string, string>, number]>([
+    ['as seconds', { 'ratelimit-reset': '7' }, 7],
+    ['as seconds with parameters', { 'ratelimit-reset': '7;w=60' }, 7],
+    ['as seconds since 1970', { 'ratelimit-reset': '1767225607' }, 7],
+    ['as milliseconds since 1970', { 'x-ratelimit-reset': '1767225607000' }, 7],
+    [
+      'as seconds since 1970 of another clock',
+      { 'x-ratelimit-reset': '1767229207', date: 'Thu, 01 Jan 2026 01:00:00 GMT' },
+      7,
+    ],
+    ['as a date', { 'ratelimit-reset': 'Thu, 01 Jan 2026 00:00:07 GMT' }, 7],
+    ['as a dictionary', { ratelimit: 'limit=10, remaining=0, reset=7' }, 7],
+    ['as a structured field', { ratelimit: '"minute";r=0;t=7' }, 7],
+    ['of the window that is full', { ratelimit: '"day";r=50;t=5000, "minute";r=0;t=7' }, 7],
+    ['behind Retry-After, which wins', { 'retry-after': '3', 'ratelimit-reset': '7' }, 3],
+    ['where Retry-After cannot be read', { 'retry-after': 'soon', 'ratelimit-reset': '7' }, 7],
+  ])('waits for the end of the window that the server names %s', async (_, headers, seconds) => {
+    const slept: number[] = []
+    let now = Date.parse('2026-01-01T00:00:00Z')
+    const clock = { now: () => now }
+    const sleep = async (ms: number) => {
+      slept.push(ms)
+      now += ms
+    }
+    const replies = [{ ...limited('1'), headers }, { body: { id: 'x' } }]
+    const ended = await ask(replies, { sleep, clock })
+    expect([ended.code, slept]).toEqual([0, [seconds * 1_000]])
+    here.write('in.csv', 'domain\na.example\n')
+    now = Date.parse('2026-01-01T00:00:00Z')
+    const batch = await ask(replies, { sleep, clock }, 'accounts enrich --csv in.csv -o out.csv')
+    expect([batch.code, slept.slice(1)]).toEqual([0, [seconds * 1_000]])
+  })
+
+  it.each([
+    ['0', 100],
+    ['99999999', 86_400_000],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', 86_400_000],
+    ['Infinity', 1_000],
+  ])('keeps a batch waiting for a moment at least and a day at most: Retry-After %s', async (text, ms) => {
+    const slept: number[] = []
+    let now = Date.parse('2026-01-01T00:00:00Z')
+    const clock = { now: () => now }
+    const sleep = async (wait: number) => {
+      slept.push(wait)
+      now += wait
+    }
+    here.write('in.csv', 'domain\na.example\n')
+    const replies = [limited(text), { body: { id: 'x' } }]
+    const batch = await ask(replies, { sleep, clock }, 'accounts enrich --csv in.csv -o out.csv')
+    expect([batch.code, slept]).toEqual([0, [ms]])
+  })
+
+  it.each(['99999999', '9999999999', 'Infinity', 'Fri, 31 Dec 9999 23:59:59 GMT'])(
+    'is not waited for by a single lookup when it ends in years: %s',
+    async (text) => {
+      const { slept, sleep } = sleeper()
+      expect([(await ask(limited(text), { sleep })).code, slept]).toEqual([8, []])
+    },
+  )
+
   it.each([
     ['5', 5],
     ['0', 1],

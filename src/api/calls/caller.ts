@@ -147,7 +147,47 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
   if (!text) return undefined
   const seconds = Number(text)
   const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1_000
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+}
+
+/**
+ * Returns the milliseconds that a reply asks to wait: by `Retry-After`, else by the end of the rate window. `now` is real time.
+ */
+export const askedWaitMs = (headers: Reply['headers'], now: number): number | undefined =>
+  retryAfterMs(headers['retry-after'], now) ?? rateResetMs(headers, now)
+
+/** Numbers from which on the end of a window is a time since 1970, in seconds and in milliseconds. */
+const [epochSeconds, epochMs] = [1e9, 1e12]
+
+/**
+ * Returns the milliseconds until a rate window ends, as the headers say in one of the ways in use: seconds from now, a time
+ * since 1970 or a date, as a plain value or a structured field (`"minute";r=0;t=30`, `limit=9, reset=30`).
+ */
+export function rateResetMs(headers: Reply['headers'], now: number): number | undefined {
+  // The server's clock may be another one.
+  const there = Date.parse(headers.date ?? '')
+  const read = (text: string | undefined) => endOf(text, now, Number.isNaN(there) ? now : there)
+  const said = [headers['ratelimit-reset'], headers.ratelimit, headers['x-ratelimit-reset']]
+  return said.map(read).find((ms) => ms !== undefined)
+}
+
+function endOf(text: string | undefined, now: number, there: number): number | undefined {
+  if (text === undefined) return undefined
+  const plain = /^\s*(\d{1,16}(?:\.\d+)?)\s*(?:;|$)/.exec(text)?.[1]
+  if (plain !== undefined) {
+    const end = Number(plain)
+    if (end < epochSeconds) return end * 1_000
+    return Math.max(0, (end < epochMs ? end * 1_000 : end) - there)
+  }
+  // Of several windows, those without a request left are waited for.
+  const windows = text.split(',').flatMap((window) => {
+    const seconds = /(?:^|[;\s])(?:t|reset)=(\d{1,9})\b/.exec(window)?.[1]
+    const isFull = !/;\s*r=(?!0\b)/.test(window)
+    return seconds === undefined ? [] : [{ ms: Number(seconds) * 1_000, isFull }]
+  })
+  const full = windows.filter(({ isFull }) => isFull)
+  if (windows.length > 0) return Math.max(...(full.length > 0 ? full : windows).map(({ ms }) => ms))
+  return retryAfterMs(text, now)
 }
 
 /** What accepted work counts at in the week of a member, until its cost is known. */

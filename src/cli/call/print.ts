@@ -1,5 +1,5 @@
 import type { Shape } from '../../api/areas/shapes.js'
-import { type Reply, retryAfterMs } from '../../api/calls/caller.js'
+import { askedWaitMs, type Reply } from '../../api/calls/caller.js'
 import { ApiError, failureOf } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import {
@@ -46,7 +46,7 @@ export async function reportRefusal(
 function rateLimitReport(context: Context, { status, body, headers }: Reply) {
   // The report of a fault says which one it is.
   const isOurs = failureOf(status, body).means === 'rate_limited' && headers['x-prospect-fault'] === undefined
-  const waitMs = isOurs ? retryAfterMs(headers['retry-after'], context.clock.now()) : undefined
+  const waitMs = isOurs ? askedWaitMs(headers, context.clock.now()) : undefined
   if (waitMs === undefined) return {}
   const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`
   return isJson(context) ? { hint } : { hint, error: 'Rate limit reached' }

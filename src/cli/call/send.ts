@@ -1,6 +1,7 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
   ageOf,
+  askedWaitMs,
   type Caller,
   type CallOptions,
   ConnectionLost,
@@ -11,7 +12,6 @@ import {
   type Layer,
   lostCall,
   type Reply,
-  retryAfterMs,
 } from '../../api/calls/caller.js'
 import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import { isShortLimit } from '../../api/calls/retry.js'
@@ -141,9 +141,9 @@ async function callAndLog(
   return reply
 }
 
-/** Returns the whole seconds of `Retry-After`, at least one; `undefined` without that header. */
+/** Returns the whole seconds that a reply asks to wait, at least one; `undefined` where it does not say. */
 export function secondsToWait({ headers }: Pick<Reply, 'headers'>, now: number): number | undefined {
-  const ms = retryAfterMs(headers['retry-after'], now)
+  const ms = askedWaitMs(headers, now)
   return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1_000))
 }
 
