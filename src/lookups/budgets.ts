@@ -28,12 +28,14 @@ export const scopesOf = (run: number, profile: string): Scopes => ({
   profile,
 })
 
-/** Returns the day (UTC) that spending at a time is counted for. */
+/** Returns the day (UTC) of a time. */
 export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
 
-export const startOfDay = (now: number): number => Date.parse(dayOf(now))
+const startOfDay = (now: number): number => Date.parse(dayOf(now))
 
-export const dayScope = (profile: string, day: string): string => `day ${profile} ${day}`
+const dayScope = (profile: string, day: string): string => `day ${profile} ${day}`
+/** All days of a profile are between these two. */
+const [firstDay, lastDay] = ['', '9999']
 
 const addSql = `INSERT INTO budgets (scope, spent, held) VALUES (?, ?, ?)
   ON CONFLICT (scope) DO UPDATE SET spent = budgets.spent + excluded.spent, held = budgets.held + excluded.held`
@@ -54,10 +56,23 @@ export const usedToday = (connection: Connection, profile: string, now: number):
     connection,
     daySql,
     dayScope(profile, dayOf(now)),
-    dayScope(profile, '9999'),
+    dayScope(profile, lastDay),
     profile,
     startOfDay(now),
   )
+
+const latestSql = 'SELECT max(scope) AS scope FROM budgets WHERE scope >= ? AND scope < ?'
+
+/**
+ * Returns the day that a profile spends on: days only go forward, so that a clock that goes back moves nothing to a day of
+ * which more may be spent.
+ */
+async function spendingDay(connection: Connection, profile: string, now: number): Promise<string> {
+  const [from, to] = [dayScope(profile, firstDay), dayScope(profile, lastDay)]
+  const latest = await connection.get<{ scope: string | null }>(latestSql, from, to)
+  const day = latest?.scope?.slice(from.length, from.length + dayOf(now).length) ?? ''
+  return day > dayOf(now) ? day : dayOf(now)
+}
 
 const usedBy = (connection: Connection, scopes: readonly string[]): Promise<number> =>
   readNumber(connection, runsSql, JSON.stringify(scopes))
@@ -104,6 +119,41 @@ interface BudgetChange {
   readonly held?: number
   readonly units?: number
   readonly used?: number
+}
+
+/** Holds credits for a run, before it sends anything: its day has begun then. */
+export async function holdBudget(
+  connection: Connection,
+  { profile, ...scopes }: Scopes,
+  change: Required<Pick<BudgetChange, 'held' | 'units'>>,
+  now: number,
+): Promise<void> {
+  await countBudget(connection, scopes, change)
+  if (change.held > 0) await countDay(connection, profile, await spendingDay(connection, profile, now), 0)
+}
+
+/** Holds credits for a single call, under its id. */
+export async function holdCall(
+  connection: Connection,
+  { id, profile, credits }: { readonly id: string; readonly profile: string; readonly credits: number },
+  now: number,
+): Promise<void> {
+  const day = dayScope(profile, await spendingDay(connection, profile, now))
+  await connection.run('INSERT INTO budgets (scope, spent, held) VALUES (?, 0, ?)', `${day} ${id}`, credits)
+}
+
+const releaseSql =
+  'DELETE FROM budgets WHERE scope >= ? AND scope < ? AND substr(scope, length(scope) - ?) = ?'
+
+/** Releases the credits of a single call, on whichever day they were held; its day stays. */
+export async function releaseCall(
+  connection: Connection,
+  { id, profile }: { readonly id: string; readonly profile: string },
+  now: number,
+): Promise<void> {
+  await countDay(connection, profile, await spendingDay(connection, profile, now), 0)
+  const range = [dayScope(profile, firstDay), dayScope(profile, lastDay)]
+  await connection.run(releaseSql, ...range, id.length, ` ${id}`)
 }
 
 /** Counts what is held, released or spent by a run: before a call its maximum (decision 8). */
@@ -158,7 +208,8 @@ export async function countSpent(
   { credits, calls, suspect = 0 }: SpentCalls,
   now: number,
 ): Promise<void> {
-  const values = [dayOf(now), profile, target, operation, number, member, credits, calls, suspect]
+  const day = await spendingDay(connection, profile, now)
+  const values = [day, profile, target, operation, number, member, credits, calls, suspect]
   await connection.run(addSpendingSql, ...values)
-  if (credits !== 0) await countDay(connection, profile, dayOf(now), credits)
+  if (credits !== 0) await countDay(connection, profile, day, credits)
 }

@@ -66,6 +66,9 @@ export function changeRun(
   return changes instanceof Promise ? changes.then(requireOne) : requireOne(changes)
 }
 
+/** Notes when a run was heard of last, which a clock that goes back does not undo; takes the time twice. */
+export const heardAt = 'ended_at = CASE WHEN ended_at > ? THEN ended_at ELSE ? END'
+
 function requireOne(changes: number): void {
   if (changes === 0) throw runLost()
 }

@@ -18,8 +18,16 @@ import {
   type RowStatus,
   unknownAnswer,
 } from './answer.js'
-import { type Budgets, budgetOver, countBudget, countSpent, type Scopes, scopesOf } from './budgets.js'
-import { changeRun, checkOwn, type OwnedRun } from './leases.js'
+import {
+  type Budgets,
+  budgetOver,
+  countBudget,
+  countSpent,
+  holdBudget,
+  type Scopes,
+  scopesOf,
+} from './budgets.js'
+import { changeRun, checkOwn, heardAt, type OwnedRun } from './leases.js'
 
 /** Begins what the hidden runs are known by that hold single lookups, one for each process. */
 export const lookupsMark = 'lookups-'
@@ -566,12 +574,12 @@ class StoredLookups {
       hash === null || single.has(ordinal) ? [] : [[hash, number, ordinal]],
     )
     // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
-    await changeRun(connection, this.#own, 'ended_at = ?', now)
+    await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
     if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
     const { held, units } = portion
-    await countBudget(connection, this.#scopes, { held, units })
+    await holdBudget(connection, this.#scopes, { held, units }, now)
     return claims
   }
 
@@ -779,7 +787,8 @@ class StoredLookups {
   /** Records that the target accepted rows; from now on it is only polled. */
   async accept(works: readonly (readonly [ordinal: number, work: Work])[]): Promise<void> {
     await this.driver.transaction(async (connection) => {
-      await changeRun(connection, this.#own, 'ended_at = ?', this.options.now())
+      const now = this.options.now()
+      await changeRun(connection, this.#own, heardAt, now, now)
       for (const [ordinal, work] of works)
         await send(
           connection,
@@ -902,7 +911,7 @@ class StoredLookups {
         this.run.number,
         ordinal,
       )
-      await changeRun(connection, this.#own, 'ended_at = ?, done = done + 1', now)
+      await changeRun(connection, this.#own, `${heardAt}, done = done + 1`, now, now)
     }, `run ${this.run.number}`)
   }
 
@@ -960,8 +969,9 @@ class StoredLookups {
       )
       const record = toJson({ ...(parseJson(found?.request ?? '{}') as object), invalid })
       const status = complete || others ? 'finished' : 'stopped'
-      const set = 'status = ?, done = CASE WHEN done > ? THEN done ELSE ? END, ended_at = ?, request = ?'
-      await changeRun(connection, this.#own, set, status, this.#done, this.#done, now(), record)
+      const set = `status = ?, done = CASE WHEN done > ? THEN done ELSE ? END, ${heardAt}, request = ?`
+      const at = now()
+      await changeRun(connection, this.#own, set, status, this.#done, this.#done, at, at, record)
       const spender = { ...this.run, member: this.options.member }
       if (suspect > 0) await countSpent(connection, spender, { credits: 0, calls: 0, suspect }, now())
     }, `run ${this.run.number}`)

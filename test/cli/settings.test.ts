@@ -114,9 +114,10 @@ describe('budgets for a server', () => {
   it.each([[[]], [['--direct']]])('hold for what this machine sends it %j', async (more) => {
     await set('max_credits_per_day', '1')
     const env = { PROSPECT_BASE_URL: there.server.baseUrl, PROSPECT_API_KEY: there.bench.key }
-    const ask = async () =>
-      (await here.run(['accounts', 'enrich', '--domain', 'known.example', ...more], { env })).code
-    expect([await ask(), await ask(), await there.bench.balance()]).toEqual([0, 12, 999])
+    const ask = async (domain: string) =>
+      (await here.run(['accounts', 'enrich', '--domain', domain, ...more], { env })).code
+    const codes = [await ask('known-1.example'), await ask('known-2.example')]
+    expect([...codes, await there.bench.balance()]).toEqual([0, 12, 999])
   })
 
   it('hold for the callers of a proxy, which get 402', async () => {
@@ -125,8 +126,9 @@ describe('budgets for a server', () => {
     const key = await here.newKey()
     const upstream = `--upstream ${there.server.baseUrl} --port 0`
     const proxy = await here.start(`serve ${upstream}`, { env: { PROSPECT_API_KEY: there.bench.key } })
-    const ask = async () => (await enrich({ baseUrl: proxy.line, key }, 'known.example')).status
-    expect([await ask(), await ask(), await there.bench.balance()]).toEqual([200, 402, 999])
+    const ask = async (domain: string) => (await enrich({ baseUrl: proxy.line, key }, domain)).status
+    const statuses = [await ask('known-1.example'), await ask('known-2.example')]
+    expect([...statuses, await there.bench.balance()]).toEqual([200, 402, 999])
     await proxy.stop()
   })
 })

@@ -4,6 +4,7 @@ import type { Caller } from '../../src/api/calls/caller.js'
 import type { LookupOptions, Lookups } from '../../src/lookups/store.js'
 import { execute } from '../../src/runs/execute.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { spendingOver } from '../../src/runs/journal/spending.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
@@ -166,6 +167,83 @@ describe.each(states())('%s', (name, open) => {
       expect(await spend('two', 'sales', 2 * day - 1)).toBe(0)
       expect(await spend('three', 'other', day)).toBe(3)
       expect(await spend('four', 'sales', 2 * day)).toBe(3)
+    })
+
+    test('for a day is never more than it is because the clock went back or forth, also while lookups are under way', async () => {
+      const driver = await open()
+      const day = 86_400_000
+      let [now, moved, runs] = [10 * day, 0, 0]
+      /** Runs a batch, over whose answers the clock is moved by days. */
+      const spend = async (domains: readonly string[]) => {
+        const { caller, total } = chargingCaller(1, [0])
+        const call: Caller['call'] = async (...given) => {
+          const answer = await caller.call(...given)
+          now += moved * day
+          moved = 0
+          return answer
+        }
+        const id = `run-${runs++}`
+        const added = await runsOver(driver).add(newRun({ id, identityKey: id }))
+        const journal = await lookupsFor(driver, added, { budgets: { perDay: 3 }, now: () => now })
+        const file = folder.file(csvOf(domains))
+        await execute(await companyBatch(file, { ...caller, call }, memorySink(), { lookups: journal }))
+        return total()
+      }
+      moved = -1
+      expect(await spend(domainsOf(20))).toBe(3)
+      const later: number[] = []
+      for (const at of [9, 10, 11, 10, 11, 9, 40, 11, 40, 41]) {
+        now = at * day
+        later.push(await spend(domainsOf(20)))
+      }
+      expect(later).toEqual([0, 0, 3, 0, 0, 0, 3, 0, 0, 3])
+    })
+
+    test('for a day counts single calls on the day that they were held for', async () => {
+      const spending = spendingOver(await open())
+      const day = 86_400_000
+      const spender = { profile: 'default', target: 'x', operation: 'accounts.enrich' }
+      let calls = 0
+      /** Makes a call that costs as many credits, and ends on another day than it began on. */
+      const call = async (begun: number, ended: number, credits: number) => {
+        const id = `call-${calls++}`
+        const asked = { id, profile: 'default', perDay: 3 }
+        const held = await spending.hold(asked, (left) => (left >= credits ? credits : undefined), begun * day)
+        if (held.credits === undefined) return 'refused'
+        await spending.settle(id, spender, { credits, calls: 1 }, ended * day)
+        return 'made'
+      }
+      expect([await call(10, 9, 2), await call(10, 10, 2), await call(9, 9, 2)]).toEqual([
+        'made',
+        'refused',
+        'refused',
+      ])
+      // Nothing is spent on a day to come, and the day before is as it was.
+      expect([await call(40, 40, 0), await call(10, 10, 2), await call(41, 10, 3)]).toEqual([
+        'made',
+        'refused',
+        'made',
+      ])
+      expect([await call(10, 10, 1), await call(41, 41, 1), await call(42, 42, 3)]).toEqual([
+        'refused',
+        'refused',
+        'made',
+      ])
+      const days = (await spending.list({})).map(({ day: name, credits }) => [name.slice(5), credits])
+      expect(days).toEqual([
+        ['01-11', 2],
+        ['02-11', 3],
+        ['02-12', 3],
+      ])
+    })
+
+    test('for a day cannot be lowered in the tables', async () => {
+      const driver = await open()
+      const spending = spendingOver(driver)
+      const spender = { profile: 'default', target: 'x', operation: 'accounts.enrich' }
+      await spending.count(spender, { credits: 2, calls: 1 }, 0)
+      for (const sql of ['UPDATE budgets SET spent = spent - 1', 'DELETE FROM budgets'])
+        await expect(driver.transaction((tx) => tx.run(sql))).rejects.toThrow()
     })
 
     test('that is reached stops the run with exit 12 and names the row', async () => {

@@ -5,8 +5,8 @@ import { hashNumber, hashOf } from '../../csv/identity-filter.js'
 import type { RowAnswer } from '../../lookups/answer.js'
 import {
   countSpent,
-  dayOf,
-  dayScope,
+  holdCall,
+  releaseCall,
   type Spender,
   type SpentCalls,
   usedToday,
@@ -125,12 +125,6 @@ SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits,
   nullif(s.member, '') AS member
 FROM (SELECT * FROM spending WHERE calls > 0 OR suspect > 0) s LEFT JOIN runs r ON r.number = s.run`
 
-const dayMs = 86_400_000
-/** Days before this one are of no use to a budget of the day. */
-const oldDay = (now: number): string => dayOf(now - 2 * dayMs)
-const holdScope = (profile: string, day: string, id: string): string => `${dayScope(profile, day)} ${id}`
-const holdSql = 'INSERT INTO budgets (scope, spent, held) VALUES (?, 0, ?)'
-
 export type Spending = ReturnType<typeof spendingOver>
 
 export function spendingOver(driver: Driver) {
@@ -147,19 +141,13 @@ export function spendingOver(driver: Driver) {
         const left = Math.max(0, perDay - (await usedToday(c, profile, now)))
         const credits = decide(left)
         // What a killed call holds counts for its day.
-        if (credits !== undefined) await c.run(holdSql, holdScope(profile, dayOf(now), id), credits)
-        await c.run(
-          'DELETE FROM budgets WHERE scope >= ? AND scope < ?',
-          dayScope(profile, ''),
-          dayScope(profile, oldDay(now)),
-        )
+        if (credits !== undefined) await holdCall(c, { id, profile, credits }, now)
         return { left, credits }
       }, 'lookups'),
     /** Releases credits that were held, and records what the call has cost. */
     settle: (id: string, ...[spender, spent, now]: SpentCall) =>
       driver.transaction(async (c) => {
-        for (const day of [dayOf(now), dayOf(now - dayMs)])
-          await c.run('DELETE FROM budgets WHERE scope = ?', holdScope(spender.profile, day, id))
+        await releaseCall(c, { id, profile: spender.profile }, now)
         if (spent.credits > 0) await countCall(c, spender, spent, now)
       }, 'lookups'),
     /** Returns spending, oldest day first. */

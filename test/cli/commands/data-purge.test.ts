@@ -56,7 +56,7 @@ describe('data purge', () => {
     )
     await here.json('engine clock advance 91d')
     await here.json(...search('--wait'))
-    expect(await here.json('data purge --older-than 92d')).toEqual({ ...nothing, replies: 1 })
+    expect(await here.json('data purge --older-than 92d')).toEqual({ ...nothing, replies: 2 })
     expect(await here.json('data purge --older-than 90d')).toEqual({
       ...nothing,
       jobs: 2,
