@@ -54,7 +54,12 @@ const withVendor = async (edit?: Edit, behave = byName) =>
 const withTwo = async (first = byName, second = byName, edit?: Edit) =>
   (await withVendors([first, second], edit)) as [FakeVendor, FakeVendor]
 
-const run = (...argv: string[]) => here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address } })
+const run = (...argv: string[]) => runAt(0, ...argv)
+/** Runs a command on a machine whose clock is wrong by days. */
+const runAt = (days: number, ...argv: string[]) => {
+  const clock = { now: () => Date.now() + days * 86_400_000 }
+  return here.run(argv, { stdin: key, env: { PROSPECT_DNS: dns.address }, ...(days === 0 ? {} : { clock }) })
+}
 
 const person = (lastName: string) =>
   `--first-name Ada --last-name ${lastName} --domain acme.example`.split(' ')
@@ -496,6 +501,18 @@ describe('a vendor', () => {
     await batch(numbered(8, name))
     const [row] = await batch(['Late'])
     expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
+  })
+
+  it('gets no more of its credits in a day because the clock went back or forth', async () => {
+    const vendor = await withVendor((file) => `max_cost_per_day: 3\n${file}`)
+    const charged: number[] = []
+    for (const [at, days] of [0, -1, 0, 1, 0, -1, 1].entries()) {
+      here.write(`people-${at}.csv`, peopleCsv(numbered(8, `King${at}x`)))
+      const line = `contacts waterfall --csv people-${at}.csv -o out-${at}.csv --yes --enrichment-type email`
+      await runAt(days, ...line.split(' '))
+      charged.push(vendor.charged())
+    }
+    expect(charged).toEqual([3, 3, 3, 6, 6, 6, 6])
   })
 
   it('is asked about as many rows at once as the budget suffices for, however little one costs', async () => {

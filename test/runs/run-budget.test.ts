@@ -208,7 +208,11 @@ describe.each(states())('%s', (name, open) => {
       const call = async (begun: number, ended: number, credits: number) => {
         const id = `call-${calls++}`
         const asked = { id, profile: 'default', perDay: 3 }
-        const held = await spending.hold(asked, (left) => (left >= credits ? credits : undefined), begun * day)
+        const held = await spending.hold(
+          asked,
+          (left) => (left >= credits ? credits : undefined),
+          begun * day,
+        )
         if (held.credits === undefined) return 'refused'
         await spending.settle(id, spender, { credits, calls: 1 }, ended * day)
         return 'made'

@@ -168,14 +168,19 @@ const budgetInsert = insertInto(
   'ON CONFLICT DO NOTHING',
 )
 
-const ofBudget = 'workspace_id = ? AND run = ? AND provider = ?'
-const spentSql = `SELECT coalesce(sum(spent), 0) FROM provider_budgets WHERE ${ofBudget}`
+const spentSql = `SELECT coalesce(sum(spent), 0) FROM provider_budgets
+  WHERE workspace_id = ? AND provider = ? AND run >= ? AND run <= ?`
+const latestSql = `SELECT max(run) AS run FROM provider_budgets
+  WHERE workspace_id = ? AND provider = ? AND run >= ? AND run <= ?`
+
+/** The budget of a day has those of the days to come in it: when the clock has gone back, what was spent on them is spent. */
+const lastOf = (run: string): string => (run.startsWith('day ') ? 'day 9999' : run)
 
 /** Returns what a run, or a day, costs at a provider so far. */
 export const readSpent = (
   tx: Connection,
   { workspaceId, run, provider }: Pick<ProviderCall, 'workspaceId' | 'run' | 'provider'>,
-): Promise<number> => readNumber(tx, spentSql, workspaceId, run, provider)
+): Promise<number> => readNumber(tx, spentSql, workspaceId, provider, run, lastOf(run))
 
 /** Adds to what a run, or a day, costs at a provider, unless that would be more than `most`. Returns whether it was added. */
 export async function spendBudget(
@@ -184,9 +189,18 @@ export async function spendBudget(
   amount: number,
   most = Number.MAX_SAFE_INTEGER,
 ): Promise<boolean> {
-  await tx.run(budgetInsert.sql, workspaceId, run, provider, 0)
-  const sql = `UPDATE provider_budgets SET spent = spent + ? WHERE ${ofBudget} AND spent + ? <= ?`
-  return (await tx.run(sql, amount, workspaceId, run, provider, amount, most)) > 0
+  if ((await readSpent(tx, { workspaceId, run, provider })) + amount > most) return false
+  // What is given back goes to its own day.
+  const latest =
+    amount > 0
+      ? await tx.get<{ run: string | null }>(latestSql, workspaceId, provider, run, lastOf(run))
+      : undefined
+  const booked = latest?.run ?? run
+  await tx.run(budgetInsert.sql, workspaceId, booked, provider, 0)
+  const sql =
+    'UPDATE provider_budgets SET spent = spent + ? WHERE workspace_id = ? AND run = ? AND provider = ?'
+  await tx.run(sql, amount, workspaceId, booked, provider)
+  return true
 }
 
 const groupings = {
