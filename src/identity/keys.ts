@@ -54,18 +54,21 @@ function codeOf(country: string): string | undefined {
 }
 
 export function companyIn(fields: Fields): CompanyFacts {
+  const sure = surelyIn(fields)
+  const country = firstText(fields.country, fields.country_code)
+  return { ...sure, folded: sure.name && foldName(sure.name), country: country && codeOf(country) }
+}
+
+/** Returns the same without what takes long to read: the spellings of a name, which is only asked where nothing is surer. */
+function surelyIn(fields: Fields): CompanyFacts {
   const name = firstText(fields.company_name, fields.name)
   const { slug, id } = profileIn('company', fields.company_network_url, fields.network_url, fields.url)
-  const country = firstText(fields.country, fields.country_code)
   const site = firstText(fields.domain, fields.company_domain)
-  const folded = name && foldName(name)
   return {
     slug,
     id: firstText(fields.company_network_id, fields.network_id) ?? id,
     domain: site && toCompanyDomain(site, name),
     name,
-    folded,
-    country: country && codeOf(country),
   }
 }
 
@@ -123,7 +126,8 @@ export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${k
 
 /** Returns the surest key as a text that is equal for records of the same subject; `undefined` where there is none. */
 export function identityIn(kind: SubjectKind, fields: Fields): string | undefined {
-  const [surest] = keysOf(kind, fields)
+  const sure = kind === 'company' ? companyKeys(surelyIn(fields)) : []
+  const [surest = keysOf(kind, fields)[0]] = sure
   return surest && keyText(kind, surest)
 }
 

@@ -401,11 +401,18 @@ const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ..
  * or a mailbox at it, stands for none. The bare host is the company that owns it, unless the row has another name.
  */
 export function toCompanyDomain(text: string, name?: string): string | undefined {
-  if (toolPage.test(text)) return undefined
   const domain = toDomain(text)
-  if (domain === undefined || !shared.has(domain)) return domain
+  if (domain === undefined || isToolPage(text, domain)) return undefined
+  if (!shared.has(domain)) return domain
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
+
+/** The first words of hosts that `toolPage` knows. */
+const toolHosts: ReadonlySet<string> = new Set(
+  'apple archive baidu bing duckduckgo g goo google googleusercontent translate webcache yahoo yandex'.split(
+    ' ',
+  ),
+)
 
 /** Pages that show or find others' pages, or are anybody's: of search engines, maps, web archives and free sites. */
 const toolPage = new RegExp(
@@ -422,11 +429,14 @@ const toolPage = new RegExp(
   'i',
 )
 
+/** Whether a text at a domain is a tool's page. Few hosts have any, and the pattern is long. */
+const isToolPage = (text: string, domain: string): boolean =>
+  (toolHosts.has(domain.slice(0, domain.indexOf('.'))) || domain.endsWith('.goog')) && toolPage.test(text)
+
 /** Whether an address in the usual spelling is a company's own. */
 function isUsualSite(text: string): boolean {
-  if (toolPage.test(text)) return false
   const domain = toUsualDomain(text)
-  return domain !== undefined && !shared.has(domain)
+  return domain !== undefined && !shared.has(domain) && !isToolPage(text, domain)
 }
 
 const aroundHost = /^(?:https?:)?(?:\/\/)?(?:(?:www\d?|m)\.)*|\.?(?::\d+)?\/?(?:[?#].*)?$/gs

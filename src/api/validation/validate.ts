@@ -39,14 +39,22 @@ export function validate<Id extends OperationId>(id: Id, shape: Shape, input: un
 }
 
 /** Does the same. Other requests have a turn while the items of a long list are validated, and the first invalid ones count. */
-export async function validateInTurns<Id extends OperationId>(
+export function validateInTurns<Id extends OperationId>(
   id: Id,
   shape: Shape,
   input: unknown,
-): Promise<InputOf<Id>> {
+): InputOf<Id> | Promise<InputOf<Id>> {
   const fields = toFields(id, shape, input)
   const long = Object.keys(shape.input.shape).find((name) => isLong(shape.input.shape[name], fields[name]))
-  if (long === undefined) return parse(id, shape, fields)
+  return long === undefined ? parse(id, shape, fields) : parseInTurns(id, shape, fields, long)
+}
+
+async function parseInTurns<Id extends OperationId>(
+  id: Id,
+  shape: Shape,
+  fields: Fields,
+  long: string,
+): Promise<InputOf<Id>> {
   const items = fields[long] as readonly unknown[]
   const portion = (from: number) => items.slice(from, from + itemsPerTurn)
   const parsed: Fields = parse(id, shape, { ...fields, [long]: portion(0) })
@@ -86,10 +94,9 @@ function toFields(id: OperationId, shape: Shape, input: unknown): Fields {
 /** Returns fields without the items that follow those for which a list is too long: each may be invalid, too. */
 function withoutExcess(schemas: Schemas, fields: Fields): Fields {
   const shortened = Object.entries(fields).flatMap(([name, value]) => {
-    const most = Object.hasOwn(schemas, name) ? mostIn(schemas[name] as z.core.$ZodType) : -1
-    return Array.isArray(value) && most >= 0 && value.length > most + 1
-      ? [[name, value.slice(0, most + 1)]]
-      : []
+    if (!Array.isArray(value) || !Object.hasOwn(schemas, name)) return []
+    const most = mostIn(schemas[name] as z.core.$ZodType)
+    return most >= 0 && value.length > most + 1 ? [[name, value.slice(0, most + 1)]] : []
   })
   return shortened.length === 0 ? fields : { ...fields, ...Object.fromEntries(shortened) }
 }

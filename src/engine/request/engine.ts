@@ -194,9 +194,9 @@ async function check(
   return input
 }
 
-function validated(shape: Shape, operation: Operation, given: Input): Promise<Input> {
+function validated(shape: Shape, operation: Operation, given: Input): Input | Promise<Input> {
   const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
-  return validateInTurns(operation.id, shape, typed) as Promise<Input>
+  return validateInTurns(operation.id, shape, typed)
 }
 
 /** With an idempotency key: returns the stored reply, or does the work under a claim. */

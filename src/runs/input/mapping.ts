@@ -455,6 +455,8 @@ export function createRowReader(
   const oneOf = exclusive[operation.id] ?? []
   const passed = new Set(passesFields ? findUnknown(operation.id, shape, constants) : [])
 
+  /** The last input whose cells are all of their fields' kinds. It is validated next. */
+  let fitting: Input | undefined
   /** Returns the first field whose cell is of another kind, after those that were `seen`. */
   const findMisplaced = (input: Input, seen = 0): number => {
     // A row about a person names somebody, so a host that many share is the employer's only if its name is there.
@@ -486,6 +488,7 @@ export function createRowReader(
       const unusable: string[] = []
       for (let at = findMisplaced(input); at >= 0; at = findMisplaced(input, at + 1))
         unusable.push(fields[at] as string)
+      if (unusable.length === 0) fitting = input
       for (const field of optional) {
         const value = input[field]
         if (value !== undefined && value !== constants[field] && !schemas[field]?.safeParse(value).success)
@@ -504,7 +507,7 @@ export function createRowReader(
       return { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) }
     },
     validate: (input: Input): void => {
-      const field = fields[findMisplaced(input)]
+      const field = input === fitting ? undefined : fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
       // Its other filters would find people anywhere.
       if (mappable && !mappable.some((one) => input[one] !== undefined))

@@ -11,6 +11,9 @@ import tables from './tables.sql'
 /** Where the tables are in a database that an engine may share: beside the engine's. */
 const schemaSuffix = '_state'
 
+/** A row of a lookup grows when its answer comes: in small pages, most would be moved then. */
+const pageBytes = 16_384
+
 interface StateOptions extends SqliteOptions {
   /** This machine's clock, which a server's is compared with. */
   readonly now?: () => number
@@ -20,8 +23,9 @@ interface StateOptions extends SqliteOptions {
 export async function openState(location: string, { now, ...sqlite }: StateOptions = {}): Promise<Driver> {
   // Plans made while the tables are empty would read all answers of a run for each one that is looked for.
   const postgres = { schemaSuffix, replan: true, ...(now ? { now } : {}) }
-  return prepareDatabase(await openDatabase(location, { sqlite, postgres }), (driver) =>
-    migrate(driver, stateSchema),
+  return prepareDatabase(
+    await openDatabase(location, { sqlite: { pageBytes, ...sqlite }, postgres }),
+    (driver) => migrate(driver, stateSchema),
   )
 }
 
@@ -39,6 +43,6 @@ export const movedRuns = (): MovedPart => ({
   schema: stateSchema,
   tables: tablesIn(tables + suppressions),
   schemaSuffix,
-  pageBytes: 4_096,
+  pageBytes,
   leased: [{ table: 'run_locks', key: ['name'] }],
 })
