@@ -461,7 +461,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.provider_key_elsewhere': { text: 'The key of {name} is not on this machine.', hint: 'Add it again with its key.', exit: exitCodes.key, code: 'key' },
   'usage.providers_of_server': { text: 'Providers belong to the engine of this machine; the commands here use a server.', hint: 'Add --local.' },
   'usage.receiver_path': { text: '--path takes 16 to 128 letters, digits, - and _: anyone who guesses it could send events.', hint: 'Leave it out: the path is then the same at every start.' },
-  'usage.no_workbook': { text: '{option} writes text, and {file} is the name of a workbook.', hint: ({ option }) => `Name a ${option === '--rejects' ? '.csv' : '.json'} file.` },
+  'usage.no_workbook': { text: '{option} writes text, and {file} is the name of a workbook.', hint: ({ option }) => `Name a ${option === '--rejects' ? '.csv' : option === '--log' ? '.ndjson' : '.json'} file.` },
   'usage.same_file': { text: ({ option, path, other, output, isInput }) => (isInput ? `${output} would overwrite the input file: ${path}.` : `${other} and ${option} name the same file: ${path}.`), hint: ({ output }) => `Name another file with ${String(output).replace(/ .*/, '')}.` },
   'usage.secret_argument': { text: 'Signing secrets are not accepted as arguments: other users of this machine could see them, and the shell history keeps them.', hint: 'Use PROSPECT_WEBHOOK_SECRET or --secret-file FILE.' },
   'usage.shared_database': { text: 'Machines share runs in a PostgreSQL database, and {name} does not name one.', hint: 'For example: --database postgres://prospect@db.example/prospect' },

@@ -8,7 +8,7 @@ import { interrupted, Refusal, unlessBusy } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import type { CommandLog } from '../../api/ports/ports.js'
 import { escapeControls, parseExact } from '../../api/values/json.js'
-import { toStreamRefusal } from '../../runs/output/writer.js'
+import { isWorkbookName, toStreamRefusal } from '../../runs/output/writer.js'
 import type { Streams } from './context.js'
 import { systemReason, UsageError } from './errors.js'
 
@@ -222,6 +222,7 @@ export function openLog(path: string, now: () => number, redact: (text: string) 
 }
 
 function openLogFile(path: string): number {
+  if (isWorkbookName(path)) throw new Refusal('usage.no_workbook', { option: '--log', file: path })
   try {
     const file = openSync(path, 'a', 0o600)
     if (fstatSync(file).isFile()) fchmodSync(file, 0o600)
