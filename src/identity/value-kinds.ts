@@ -11,7 +11,7 @@ import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
 import { toPlainText } from './spelling.js'
-import { readWrittenName } from './written-name.js'
+import { readWrittenName, spelledOut } from './written-name.js'
 
 /** What the cells of a column hold, by their form: values count for more than the name of the column (decision 13). */
 export type ValueKind =
@@ -277,11 +277,21 @@ export class ColumnSample {
 }
 
 /** Returns the folded name of a person, from its parts where there are any; '' without a name. */
-export function foldFullName(fields: Fields): string {
-  const parts = [firstText(fields.first_name, fields.firstname), firstText(fields.last_name, fields.lastname)]
-  return foldText(
-    parts.some((part) => part !== undefined) ? parts.join(' ') : (firstText(fields.full_name) ?? ''),
-  )
+export const foldFullName = (fields: Fields): string => foldText(fullNameIn(fields))
+
+/** Returns the same, and how else it is written where people spell out letters such as `ü`. */
+export function foldFullNames(fields: Fields): readonly string[] {
+  const name = fullNameIn(fields)
+  const folded = foldText(name)
+  const others = spelledOut(name).map((other) => foldText(other))
+  return others.length === 0 ? [folded] : [...new Set([folded, ...others])]
+}
+
+function fullNameIn(fields: Fields): string {
+  const first = firstText(fields.first_name, fields.firstname)
+  const last = firstText(fields.last_name, fields.lastname)
+  if (first === undefined && last === undefined) return firstText(fields.full_name) ?? ''
+  return [first, last].join(' ')
 }
 
 /** Returns the first value that is non-blank text or a number, as text. */

@@ -1,6 +1,7 @@
 import { once } from '../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { foldName, foldText } from './name.js'
+import { toPlainText } from './spelling.js'
 import lists from './written-names.json' with { type: 'json' }
 
 /** How a fold of a written name was reached. */
@@ -64,18 +65,35 @@ export function readWrittenName(name: string, findPlace: FindTaggedPlace, countr
   return { folds, stems, forms: keptForms(country) }
 }
 
-/** Returns a company's name folded with `ü` as `ue`. */
-export const foldTranscribed = (name: string): string => foldName(transcribe(name))
+/** Returns a company's name folded with `ü` as `ue`; of one with `å`, which is `aa` or `a`, both. */
+export const foldTranscribed = (name: string): readonly string[] => transcribed(name).map(foldName)
+
+/** Returns a text with letters such as `ü` spelled out, in each way that is usual; nothing where it has none. */
+export function spelledOut(text: string): readonly string[] {
+  if (/^[\x20-\x7e]*$/.test(text)) return []
+  const composed = toPlainText(text).normalize('NFC').toLowerCase()
+  return /[äöüåø]/.test(composed) ? transcribed(composed) : []
+}
+
+const transcribed = (text: string): readonly string[] => {
+  const composed = text.normalize('NFC')
+  return /å/i.test(composed)
+    ? [transcribe(composed), transcribe(composed.replace(/å/gi, 'a'))]
+    : [transcribe(composed)]
+}
 
 /** Signs of what a name may have beside it, such as a tag. */
 const marks = /[^\p{L}\p{M}\s.,&'-]|\s-\s/u
 
-/** Returns what all readings of a name share: no marks, tags or legal forms, and `ü` as `ue`. `folded` is the folded name. */
-export function bareName(name: string, folded = foldName(name)): string {
+/**
+ * Returns what all readings of a name share: no marks, tags or legal forms, and `ü` as `ue`. It is one name, or two where `å`
+ * is written in two ways. `folded` is the folded name.
+ */
+export function bareNames(name: string, folded = foldName(name)): readonly string[] {
   const isPlain = /^[\x20-\x7e]*$/.test(name)
-  if (!marks.test(name)) return removeForms(isPlain ? folded : foldTranscribed(name))
+  if (!marks.test(name)) return (isPlain ? [folded] : foldTranscribed(name)).map(removeForms)
   const [own = name] = splitNames(cleanText(name))
-  return removeForms(foldTranscribed(removeTags(own, () => undefined).at(-1)?.text ?? own))
+  return foldTranscribed(removeTags(own, () => undefined).at(-1)?.text ?? own).map(removeForms)
 }
 
 /** Letters that become two in ASCII. */

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import type { Fields } from '../api/values/objects.js'
 import { hashOf } from '../csv/identity-filter.js'
 import { companyIn, personIn, type Sort, surerThan } from '../identity/keys.js'
-import { bareName } from '../identity/written-name.js'
+import { bareNames } from '../identity/written-name.js'
 
 /** Whether a row is in a list. `maybe` is never counted as yes. */
 type Verdict = 'yes' | 'maybe' | 'no'
@@ -12,13 +12,19 @@ export interface Match {
   /** What was equal; '' where nothing was. */
   readonly by: string
   readonly list: string
-  /** Line of the list where that row begins; null where it has no lines. */
-  readonly line: number | null
+  /** Lines of the list where that row begins, or all rows of a name that several have; none where it has no lines. */
+  readonly lines: readonly number[]
   /** The cells that were to be taken from that row. */
   readonly taken: readonly string[]
 }
 
-type StoredRow = readonly [line: bigint | null, taken: string | null, ...keys: (bigint | null)[]]
+/** One set of keys of a record of a list. */
+type StoredRow = readonly [
+  record: bigint,
+  line: bigint | null,
+  taken: string | null,
+  ...keys: (bigint | null)[],
+]
 
 /** Equal keys of more rows than these say little: a placeholder, or a number that many share. */
 const maxCandidates = 100
@@ -28,6 +34,7 @@ const cacheKb = 65_536
 export class ListIndex {
   readonly #database = new Database('')
   readonly #lists: ReturnType<typeof createList>[] = []
+  #records = 0
 
   constructor(private readonly kind: ListKind) {
     this.#database.pragma('journal_mode = OFF')
@@ -44,7 +51,8 @@ export class ListIndex {
 
   add(line: number | null, sets: readonly RowKeys[], taken?: readonly string[]): void {
     const text = taken ? JSON.stringify(taken) : null
-    for (const keys of sets) this.#lists.at(-1)?.insert.run(line, text, ...keys)
+    const record = this.#records++
+    for (const keys of sets) this.#lists.at(-1)?.insert.run(record, line, text, ...keys)
   }
 
   /** Ends the last list. Returns what is equal for the same lists, in any order of their rows. */
@@ -59,13 +67,16 @@ export class ListIndex {
     for (const list of this.#lists) {
       const found = list.find(sets)
       if (found === undefined || (found.verdict === 'maybe' && doubt !== noMatch)) continue
-      const [line, taken] = found.row
+      const { verdict, by, records } = found
+      const [only, ...others] = records
+      const taken = others.length === 0 ? only?.taken : undefined
       const match = {
-        verdict: found.verdict,
-        by: found.by,
+        verdict,
+        by,
         list: list.name,
-        line: line === null ? null : Number(line),
-        taken: taken === null ? [] : (JSON.parse(taken) as string[]),
+        lines: records.flatMap(({ line }) => (line === null ? [] : [Number(line)])),
+        // Of several records it is not known whose cells they are.
+        taken: taken ? (JSON.parse(taken) as string[]) : [],
       }
       if (found.verdict === 'yes') return match
       doubt = match
@@ -78,24 +89,39 @@ export class ListIndex {
   }
 }
 
-const noMatch: Match = { verdict: 'no', by: '', list: '', line: null, taken: [] }
+const noMatch: Match = { verdict: 'no', by: '', list: '', lines: [], taken: [] }
 
-interface FoundRow {
+interface Found {
   readonly verdict: 'yes' | 'maybe'
   readonly by: string
-  readonly row: StoredRow
+  /** The record that was found, or all that may be meant. */
+  readonly records: readonly KnownRecord[]
 }
 
-/** Keys of a row before those of `StoredRow`. */
-const firstKey = 2
+/** A record of a list, with all its sets of keys that have what was looked for. */
+interface KnownRecord {
+  readonly line: bigint | null
+  readonly taken: string | null
+  readonly sets: RowKeys[]
+}
+
+function recordsOf(rows: readonly StoredRow[]): readonly KnownRecord[] {
+  const records = new Map<bigint, KnownRecord>()
+  for (const [record, line, taken, ...keys] of rows) {
+    const known = records.get(record)
+    if (known) known.sets.push(keys)
+    else records.set(record, { line, taken, sets: [keys] })
+  }
+  return [...records.values()]
+}
 
 /** Creates a list in a table of its own. */
 function createList(database: Database.Database, number: number, kind: ListKind, name: string) {
   const table = `list_${number}`
   const columns: readonly string[] = keyColumns[kind]
   const keys = columns.map((name) => `${name} INTEGER`)
-  database.exec(`CREATE TABLE ${table} (line INTEGER, taken TEXT, ${keys.join(', ')})`)
-  const places = ['?', '?', ...keys.map(() => '?')]
+  database.exec(`CREATE TABLE ${table} (record INTEGER, line INTEGER, taken TEXT, ${keys.join(', ')})`)
+  const places = ['?', '?', '?', ...keys.map(() => '?')]
   let selects: readonly {
     readonly at: number
     readonly judge: Judge
@@ -113,10 +139,10 @@ function createList(database: Database.Database, number: number, kind: ListKind,
         const isUsed = database.prepare(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`)
         if (isUsed.get() === undefined) return []
         database.exec(`CREATE INDEX ${table}_${column} ON ${table} (${column}) WHERE ${column} IS NOT NULL`)
-        const sql = `SELECT line, taken, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?`
+        const sql = `SELECT record, line, taken, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?`
         // An index has equal keys in the order of their rows; to ask for that order takes four times as long.
         const select = database.prepare(`${sql} LIMIT ${maxCandidates}`).raw().safeIntegers()
-        return [{ at: columns.indexOf(column), judge: judgeBy(way, columns), select }]
+        return [{ at: columns.indexOf(column), judge: judgeBy(way, kind), select }]
       })
     },
     fingerprint(): unknown {
@@ -126,8 +152,8 @@ function createList(database: Database.Database, number: number, kind: ListKind,
         .raw()
         .get()
     },
-    find(sets: readonly RowKeys[]): FoundRow | undefined {
-      let doubt: FoundRow | undefined
+    find(sets: readonly RowKeys[]): Found | undefined {
+      let doubt: Found | undefined
       for (const { at, judge, select } of selects) {
         let before: bigint | null = null
         for (const keys of sets) {
@@ -135,7 +161,7 @@ function createList(database: Database.Database, number: number, kind: ListKind,
           if (key === null || key === before) continue
           before = key
           const rows = select.all(key) as StoredRow[]
-          const found = rows.length === 0 ? undefined : judge(keys, rows)
+          const found = rows.length === 0 ? undefined : judge(sets, keys, recordsOf(rows))
           if (found?.verdict === 'yes') return found
           doubt ??= found
         }
@@ -145,33 +171,49 @@ function createList(database: Database.Database, number: number, kind: ListKind,
   }
 }
 
-/** Decides whether one of the rows with an equal key is the one that is looked for. */
-type Judge = (keys: RowKeys, rows: readonly StoredRow[]) => FoundRow | undefined
+/** Decides whether one of the records with an equal key, of which there is one at least, is the one that is looked for. */
+type Judge = (sets: readonly RowKeys[], keys: RowKeys, records: readonly KnownRecord[]) => Found | undefined
+
+/** Whether two records have equal values of a column, or other ones; `undefined` where one has none. */
+function compare(one: readonly RowKeys[], other: readonly RowKeys[], at: number): boolean | undefined {
+  let isKnown = false
+  for (const { [at]: own } of one)
+    for (const { [at]: their } of other) {
+      if (own == null || their == null) continue
+      if (own === their) return true
+      isKnown = true
+    }
+  return isKnown ? false : undefined
+}
 
 function judgeBy(
   { by, contradicted, isName, within }: (typeof lookups)[ListKind][number],
-  columns: readonly string[],
+  kind: ListKind,
 ): Judge {
+  const columns: readonly string[] = keyColumns[kind]
   const surer = contradicted.map((name) => columns.indexOf(name))
   const place = within === undefined ? -1 : columns.indexOf(within)
-  const differ = (one: bigint | null | undefined, other: bigint | null | undefined) =>
-    one != null && other != null && one !== other
-  return (keys, rows) => {
-    const isOther = (row: StoredRow) =>
-      surer.some((at) => differ(keys[at], row[at + firstKey] as bigint | null))
-    const isElsewhere = (row: StoredRow) =>
-      place >= 0 && differ(keys[place], row[place + firstKey] as bigint | null)
-    const isPlaced = (row: StoredRow) => place < 0 || (keys[place] != null && row[place + firstKey] != null)
-    const near = place < 0 ? rows : rows.filter((row) => !isElsewhere(row))
-    const [sure, ...others] = near.filter((row) => !isOther(row) && isPlaced(row))
-    const row = sure ?? near[0]
-    if (row === undefined) return undefined
-    const isAmbiguous =
-      isName === true &&
-      others.some((other) =>
-        surer.some((at) => differ(sure?.[at + firstKey] as bigint, other[at + firstKey] as bigint)),
-      )
-    return { verdict: sure && !isAmbiguous ? 'yes' : 'maybe', by, row }
+  const sure = surest[kind].map((name) => columns.indexOf(name))
+  /** Whether two records are known to be the same: the surest key that both have decides. */
+  const areOne = ({ sets: one }: KnownRecord, { sets: other }: KnownRecord): boolean => {
+    for (const at of sure) {
+      const isEqual = compare(one, other, at)
+      if (isEqual !== undefined) return isEqual
+    }
+    return columns.every((_, at) => one[0]?.[at] === other[0]?.[at])
+  }
+  return (sets, keys, records) => {
+    const isElsewhere = ({ sets: theirs }: KnownRecord) => compare([keys], theirs, place) === false
+    const isPlaced = ({ sets: theirs }: KnownRecord) => compare([keys], theirs, place) !== undefined
+    const isOther = ({ sets: theirs }: KnownRecord) => surer.some((at) => compare(sets, theirs, at) === false)
+    const near = place < 0 ? records : records.filter((one) => !isElsewhere(one))
+    const found = near.find((one) => !isOther(one) && (place < 0 || isPlaced(one)))
+    const record = found ?? near[0]
+    if (record === undefined) return undefined
+    // A name does not say which of those is meant who have it.
+    if (isName && near.some((one) => one !== record && !areOne(one, record)))
+      return { verdict: 'maybe', by, records: near }
+    return { verdict: found ? 'yes' : 'maybe', by, records: [record] }
   }
 }
 
@@ -198,6 +240,12 @@ const keyColumns = {
   people: ['email', 'slug', 'id', 'at_domain', 'at_company', 'domain', 'at_bare_name'],
 } as const satisfies Record<ListKind, readonly string[]>
 
+/** What identifies alone, the surest first. The domain of people is that of their company. */
+const surest: Readonly<Record<ListKind, readonly string[]>> = {
+  companies: ['id', 'slug', 'domain'],
+  people: ['id', 'slug', 'email'],
+}
+
 /** Returns a way to find a row by a key of a sort. What is surer is a matter of `sorts`, here as everywhere. */
 function lookupBy(kind: ListKind, sort: Sort, column: string = sort): Lookup {
   const columns: readonly string[] = keyColumns[kind]
@@ -205,8 +253,8 @@ function lookupBy(kind: ListKind, sort: Sort, column: string = sort): Lookup {
   const by =
     sort === 'slug' || (kind === 'people' && sort === 'id') ? 'profile' : sort === 'id' ? 'network_id' : sort
   if (sort !== 'name') return { by, column, contradicted }
-  // A name at a domain says what the domain is. A person with two addresses has two sets of keys here, which would differ.
-  const others = contradicted.filter((one) => one !== 'email' && (one !== 'domain' || column !== 'at_domain'))
+  // A name at a domain says what the domain is.
+  const others = contradicted.filter((one) => one !== 'domain' || column !== 'at_domain')
   return {
     by,
     column,
@@ -235,23 +283,37 @@ const lookups: Readonly<Record<ListKind, readonly Lookup[]>> = {
   ],
 }
 
-/** Reads the keys of fields with the names of any operation. A person with two email addresses has a set of keys for each. */
+/** Reads the keys of fields with the names of any operation, a set for each email address and spelling of a name. */
 export const keyReader = (kind: ListKind): ((fields: Fields) => readonly RowKeys[]) =>
-  kind === 'people' ? personKeys : (fields) => [companyKeys(fields)]
+  kind === 'people' ? personKeys : companyKeys
 
-function companyKeys(fields: Fields): RowKeys {
+function companyKeys(fields: Fields): readonly RowKeys[] {
   const { domain, slug, id, name, folded, country } = companyIn(fields)
-  return [domain, slug, id, folded, country, name && bareName(name, folded)].map(keyOf)
+  const before = [domain, slug, id, folded, country].map(keyOf)
+  return bareNamesOf(name, folded).map((bare) => [...before, keyOf(bare)])
 }
+
+const bareNamesOf = (
+  name: string | undefined,
+  folded: string | undefined,
+): readonly (string | undefined)[] => (name === undefined ? none : bareNames(name, folded))
 
 function personKeys(fields: Fields): readonly RowKeys[] {
-  const { slug, id, emails, name, employer } = personIn(fields)
+  const { slug, id, emails, name, otherNames, employer } = personIn(fields)
   const { domain, folded } = employer
-  const bare = employer.name && bareName(employer.name, folded)
-  const at = (place: string | undefined) => keyOf(name && place && `${name}\n${place}`)
-  const others = [keyOf(slug), keyOf(id), at(domain), at(folded), keyOf(domain), at(bare)]
-  return (emails.length === 0 ? [undefined] : emails).map((email) => [keyOf(email), ...others])
+  const own = [keyOf(slug), keyOf(id)]
+  const addresses = (emails.length === 0 ? none : emails).map(keyOf)
+  const sets: RowKeys[] = []
+  for (const bare of bareNamesOf(employer.name, folded))
+    for (const one of [name, ...otherNames]) {
+      const at = (place: string | undefined) => keyOf(one && place && `${one}\n${place}`)
+      const places = [at(domain), at(folded), keyOf(domain), at(bare)]
+      for (const email of addresses) sets.push([email, ...own, ...places])
+    }
+  return sets
 }
+
+const none = [undefined] as const
 
 const halves = new Uint32Array(2)
 const joined = new BigInt64Array(halves.buffer)

@@ -123,7 +123,7 @@ function generateTable(kind: ListKind, rows: number, random: Random): Generated 
   }
 }
 
-type Naive = Pick<Match, 'verdict' | 'by' | 'list' | 'line'>
+type Naive = Pick<Match, 'verdict' | 'by' | 'list' | 'lines'>
 
 const keysOf: Readonly<
   Record<ListKind, readonly (readonly [by: string, facts: readonly string[], surer: readonly string[]])[]>
@@ -137,24 +137,46 @@ const keysOf: Readonly<
   people: [
     ['email', ['email'], ['slug']],
     ['profile', ['slug'], []],
-    ['name', ['person', 'domain'], ['slug']],
-    ['name', ['person', 'company'], ['slug', 'domain']],
+    ['name', ['person', 'domain'], ['slug', 'email']],
+    ['name', ['person', 'company'], ['slug', 'email', 'domain']],
   ],
 }
 
+/** What identifies alone, the surest first. */
+const surest: Readonly<Record<ListKind, readonly string[]>> = {
+  companies: ['id', 'slug', 'domain'],
+  people: ['slug', 'email'],
+}
+
+/** Values of a fact; of addresses a person may have two. */
+const valuesOf = (facts: Facts, name: string): readonly string[] =>
+  (name === 'email' ? [facts.email, facts.other] : [facts[name]]).filter((value) => value !== undefined)
+
+/** Whether two rows say the same of something; `undefined` where one of them says nothing. */
+function agree(one: Facts, other: Facts, name: string): boolean | undefined {
+  const [own, their] = [valuesOf(one, name), valuesOf(other, name)]
+  return own.length === 0 || their.length === 0 ? undefined : own.some((value) => their.includes(value))
+}
+
 const differ = (one: Facts, other: Facts, facts: readonly string[]): boolean =>
-  facts.some((name) => one[name] !== undefined && other[name] !== undefined && one[name] !== other[name])
+  facts.some((name) => agree(one, other, name) === false)
+
+/** Whether two rows of a list are known to be about the same: what is surest decides. */
+function areOne(kind: ListKind, one: Facts, other: Facts): boolean {
+  const said = surest[kind].map((name) => agree(one, other, name)).find((is) => is !== undefined)
+  return said ?? JSON.stringify(Object.entries(one).sort()) === JSON.stringify(Object.entries(other).sort())
+}
 
 /** Compares a row with every row of every list. */
 function matchNaively(kind: ListKind, row: Facts, lists: readonly Generated[]): Naive {
-  let doubt: Naive = { verdict: 'no', by: '', list: '', line: null }
+  let doubt: Naive = { verdict: 'no', by: '', list: '', lines: [] }
   for (const [number, { facts: rows }] of lists.entries())
     for (const [by, facts, surer] of keysOf[kind]) {
-      const values = by === 'email' ? [row.email, row.other].filter((value) => value !== undefined) : ['']
+      const values = by === 'email' ? valuesOf(row, 'email') : ['']
       for (const value of values) {
         const isEqual = (other: Facts) =>
           by === 'email'
-            ? other.email === value || other.other === value
+            ? valuesOf(other, 'email').includes(value)
             : facts.every((name) => row[name] !== undefined && other[name] === row[name])
         const near = rows
           .map((other, at) => ({ other, at }))
@@ -164,9 +186,10 @@ function matchNaively(kind: ListKind, row: Facts, lists: readonly Generated[]): 
         const sure = near.filter(({ other }) => !differ(row, other, surer) && isPlaced(other))
         const [found = near[0]] = sure
         if (!found) continue
-        const isAmbiguous = by === 'name' && sure.some(({ other }) => differ(found.other, other, surer))
-        const verdict = sure.length > 0 && !isAmbiguous ? 'yes' : 'maybe'
-        const match = { verdict, by, list: `list ${number}`, line: found.at + 2 } as const
+        const isShared = by === 'name' && near.some(({ other }) => !areOne(kind, found.other, other))
+        const verdict = sure.length > 0 && !isShared ? 'yes' : 'maybe'
+        const lines = (isShared ? near : [found]).map(({ at }) => at + 2)
+        const match = { verdict, by, list: `list ${number}`, lines } as const
         if (verdict === 'yes') return match
         if (doubt.verdict === 'no') doubt = match
       }
@@ -191,9 +214,9 @@ describe('a match of lists', () => {
         const toFields = rowInput(mapping)
         for await (const rows of file.table.rows())
           for (const [at, { cells }] of rows.entries()) {
-            const { verdict, by, list, line } = matcher.find(toFields(cells))
+            const { verdict, by, list, lines } = matcher.find(toFields(cells))
             const expected = matchNaively(kind, file.facts[at] ?? {}, lists)
-            expect([seed, cells, { verdict, by, list, line }]).toEqual([seed, cells, expected])
+            expect([seed, cells, { verdict, by, list, lines }]).toEqual([seed, cells, expected])
             seen.add(`${verdict} ${by}`)
           }
       }
@@ -205,6 +228,9 @@ describe('a match of lists', () => {
     ['Gruenwald Logistik', 'Grünwald Logistik GmbH & Co. KG', 'yes'],
     ['Grünwald Logistik', 'Gruenwald Logistik KG', 'yes'],
     ['Grunwald Logistik', 'Grünwald Logistik', 'yes'],
+    ['Angstroem', 'Ångström AB', 'yes'],
+    ['Ångström', 'Aangstroem', 'yes'],
+    ['Angstrom', 'Ångström', 'yes'],
     ['Lumen Conseil SPRL', 'Lumen Conseil SRL', 'yes'],
     ['Vinted - HQ', 'Vinted, UAB', 'yes'],
     ['Block (formerly Square)', 'Block Inc.', 'yes'],
@@ -227,6 +253,90 @@ describe('a match of lists', () => {
       const cells = [...before, written, 'DE']
       expect([kind, matcher.find(rowInput(mapping)(cells)).verdict]).toEqual([kind, verdict])
     }
+  })
+
+  const who = ['full_name', 'company_name', 'email', 'network_url']
+  const profile = (slug: string) => `https://www.network.example/in/${slug}`
+
+  it.each<[what: string, row: string[], known: string[][], verdict: string, lines: number[]]>([
+    [
+      'a name that two have',
+      ['Ann Lee', 'Acme'],
+      [
+        ['Ann Lee', 'Acme', 'a@acme.example'],
+        ['Ann Lee', 'Acme'],
+      ],
+      'maybe',
+      [2, 3],
+    ],
+    [
+      'a name of one who is there twice',
+      ['Ann Lee', 'Acme'],
+      [
+        ['Ann Lee', 'Acme'],
+        ['ANN LEE', 'Acme Inc.'],
+      ],
+      'yes',
+      [2],
+    ],
+    [
+      'a name of one with the same address twice',
+      ['Ann Lee', 'Acme'],
+      [
+        ['Ann Lee', 'Acme', 'a@acme.example'],
+        ['Ann Lee', 'Acme', 'a@acme.example', profile('ann')],
+      ],
+      'yes',
+      [2],
+    ],
+    [
+      'one name with two addresses',
+      ['Ann Lee', 'Acme', 'a@acme.example'],
+      [['Ann Lee', 'Acme', 'lee@acme.example']],
+      'maybe',
+      [2],
+    ],
+    [
+      'a name that two have, of whom one has the profile',
+      ['Ann Lee', 'Acme', '', profile('ann')],
+      [
+        ['Ann Lee', 'Acme'],
+        ['Ann Lee', 'Acme', '', profile('ann')],
+      ],
+      'yes',
+      [3],
+    ],
+    ['letters that are spelled out', ['Jörg Müller', 'Acme'], [['Joerg Mueller', 'Acme']], 'yes', [2]],
+    [
+      'letters that are spelled out in the file',
+      ['Bo Aangstroem', 'Acme'],
+      [['Bo Ångström', 'Acme']],
+      'yes',
+      [2],
+    ],
+    ['letters of which one is', ['Bo Angstroem', 'Acme'], [['Bo Ångström', 'Acme']], 'yes', [2]],
+    ['letters that nobody spells out', ['Michael Novak', 'Acme'], [['Michal Novak', 'Acme']], 'no', []],
+  ])('decides about %s', async (_, row, known, verdict, lines) => {
+    const tableOf = (rows: string[][]) => ({
+      header: who,
+      samples: [],
+      notes: [],
+      async *rows() {
+        yield rows.map((cells, at) => ({
+          line: at + 2,
+          cells: who.map((_, column) => cells[column] ?? ''),
+        })) as never
+      },
+    })
+    const [table, other] = [tableOf([row]), tableOf(known)] as [never, never]
+    const matcher = await openMatcher(home, 'people', [
+      tableList('list', other, mapList(other, 'list', 'people')),
+    ])
+    const { mapping } = mapList(table, 'file', 'people')
+    expect(matcher.find(rowInput(mapping)(who.map((_, at) => row[at] ?? '')))).toMatchObject({
+      verdict,
+      lines,
+    })
   })
 
   it('has the same fingerprint for the same rows in another order, and another one for other rows', async () => {

@@ -131,7 +131,7 @@ async function findFollowing(connection: Connection, stem: string, forms: readon
 
 /** Returns whether a company has the accent that the reading of its name put in. */
 const isSpelt = (company: CompanyMatch, { transcribed }: NameReading): boolean =>
-  transcribed === undefined || foldTranscribed(readName(company)) === transcribed
+  transcribed === undefined || foldTranscribed(readName(company)).includes(transcribed)
 
 /** Returns the query for the companies with a profile: several when one owner has several domains. */
 const selectByProfile = ({ id, slug }: NetworkProfile): readonly [sql: string, value: string | null] =>

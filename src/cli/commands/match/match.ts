@@ -109,7 +109,8 @@ async function match(context: Context, { args: [file = ''], options: given }: In
         const suppressed = await suppressor?.areAbout(fields)
         const rows = batch.map((row, at) => {
           const match = fields[at] && known.find(fields[at])
-          const isHidden = match?.verdict === 'yes' && isSuppressed.has(placeOf(match.list, match.line))
+          const isHidden =
+            match?.verdict === 'yes' && isSuppressed.has(placeOf(match.list, match.lines[0] ?? null))
           const found = suppressed?.[at] || isHidden ? suppressedMatch : match
           tally.add(row, found)
           return { ...row, found }
@@ -172,7 +173,7 @@ const withoutSuppressedCells = (
 })
 
 /** What a row about somebody suppressed says in place of a match. */
-const suppressedMatch = { verdict: 'suppressed', by: '', list: '', line: null, taken: [] } as const
+const suppressedMatch = { verdict: 'suppressed', by: '', list: '', lines: [], taken: [] } as const
 
 type RowMatch = Match | typeof suppressedMatch
 
@@ -193,7 +194,8 @@ function createMatchLayout(header: readonly string[], take: readonly string[]): 
   const places = [...matchColumns, ...taken].map((name) => names.indexOf(name))
   const values = (found: RowMatch | undefined): readonly (string | number | null)[] => {
     if (found === undefined) return []
-    const { verdict, by, list, line, taken: cells } = found
+    const { verdict, by, list, lines, taken: cells } = found
+    const line = lines.length > 1 ? lines.join('; ') : (lines[0] ?? null)
     return [verdict, by, list, line, ...take.map((_, at) => cells[at] ?? '')]
   }
   return {
