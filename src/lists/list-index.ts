@@ -112,7 +112,8 @@ function recordsOf(rows: readonly StoredRow[]): readonly KnownRecord[] {
     if (known) known.sets.push(keys)
     else records.set(record, { line, taken, sets: [keys] })
   }
-  return [...records.values()]
+  const all = [...records]
+  return all.sort(([one], [other]) => (one < other ? -1 : 1)).map(([, record]) => record)
 }
 
 /** Creates a list in a table of its own. */
@@ -126,6 +127,8 @@ function createList(database: Database.Database, number: number, kind: ListKind,
     readonly at: number
     readonly judge: Judge
     readonly select: Database.Statement
+    /** What else has the name: it may be meant as well. */
+    readonly beside: ((keys: RowKeys) => readonly StoredRow[]) | undefined
   }[] = []
   return {
     name,
@@ -133,17 +136,29 @@ function createList(database: Database.Database, number: number, kind: ListKind,
     /** Makes the list searchable. An index of all rows at once is faster than one that grows. */
     finish(): void {
       if (selects.length > 0) return
-      selects = lookups[kind].flatMap((way) => {
-        const { column } = way
-        // A key that no row of the list has need not be looked for.
-        const isUsed = database.prepare(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`)
-        if (isUsed.get() === undefined) return []
+      const isUsed = ({ column }: Lookup): boolean =>
+        database.prepare(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`).get() !== undefined
+      // A key that no row of the list has need not be looked for.
+      const used = lookups[kind].filter(isUsed)
+      for (const { column } of used)
         database.exec(`CREATE INDEX ${table}_${column} ON ${table} (${column}) WHERE ${column} IS NOT NULL`)
-        const sql = `SELECT record, line, taken, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?`
+      const selectBy = (column: string, more = '') => {
+        const sql = `SELECT record, line, taken, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?${more}`
         // An index has equal keys in the order of their rows; to ask for that order takes four times as long.
-        const select = database.prepare(`${sql} LIMIT ${maxCandidates}`).raw().safeIntegers()
-        return [{ at: columns.indexOf(column), judge: judgeBy(way, kind), select }]
-      })
+        return database.prepare(`${sql} LIMIT ${maxCandidates}`).raw().safeIntegers()
+      }
+      const besideOf = ({ column }: Lookup) => {
+        if (column !== 'at_domain' || !used.some((one) => one.column === 'at_company')) return undefined
+        const select = selectBy('at_company', ' AND domain IS NULL')
+        const at = columns.indexOf('at_company')
+        return (keys: RowKeys) => (keys[at] == null ? [] : (select.all(keys[at]) as StoredRow[]))
+      }
+      selects = used.map((way) => ({
+        at: columns.indexOf(way.column),
+        judge: judgeBy(way, kind),
+        select: selectBy(way.column),
+        beside: besideOf(way),
+      }))
     },
     fingerprint(): unknown {
       const sums = columns.map((name) => `sum(${name} & 4294967295)`)
@@ -154,15 +169,17 @@ function createList(database: Database.Database, number: number, kind: ListKind,
     },
     find(sets: readonly RowKeys[]): Found | undefined {
       let doubt: Found | undefined
-      for (const { at, judge, select } of selects) {
+      for (const { at, judge, select, beside } of selects) {
         let before: bigint | null = null
         for (const keys of sets) {
           const key = keys[at] ?? null
           if (key === null || key === before) continue
           before = key
           const rows = select.all(key) as StoredRow[]
-          const found = rows.length === 0 ? undefined : judge(sets, keys, recordsOf(rows))
-          if (found?.verdict === 'yes') return found
+          const found =
+            rows.length === 0 ? undefined : judge(sets, keys, recordsOf([...rows, ...(beside?.(keys) ?? [])]))
+          // Where several may be meant, a lesser key does not say which.
+          if (found?.verdict === 'yes' || (found?.records.length ?? 0) > 1) return found
           doubt ??= found
         }
       }

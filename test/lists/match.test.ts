@@ -170,30 +170,46 @@ function areOne(kind: ListKind, one: Facts, other: Facts): boolean {
 /** Compares a row with every row of every list. */
 function matchNaively(kind: ListKind, row: Facts, lists: readonly Generated[]): Naive {
   let doubt: Naive = { verdict: 'no', by: '', list: '', lines: [] }
-  for (const [number, { facts: rows }] of lists.entries())
-    for (const [by, facts, surer] of keysOf[kind]) {
-      const values = by === 'email' ? valuesOf(row, 'email') : ['']
-      for (const value of values) {
-        const isEqual = (other: Facts) =>
-          by === 'email'
-            ? valuesOf(other, 'email').includes(value)
-            : facts.every((name) => row[name] !== undefined && other[name] === row[name])
-        const near = rows
-          .map((other, at) => ({ other, at }))
-          .filter(({ other }) => isEqual(other) && !(by === 'name' && differ(row, other, ['country'])))
-        const isPlaced = (other: Facts) =>
-          kind === 'people' || by !== 'name' || (row.country !== undefined && other.country !== undefined)
-        const sure = near.filter(({ other }) => !differ(row, other, surer) && isPlaced(other))
-        const [found = near[0]] = sure
-        if (!found) continue
-        const isShared = by === 'name' && near.some(({ other }) => !areOne(kind, found.other, other))
-        const verdict = sure.length > 0 && !isShared ? 'yes' : 'maybe'
-        const lines = (isShared ? near : [found]).map(({ at }) => at + 2)
-        const match = { verdict, by, list: `list ${number}`, lines } as const
-        if (verdict === 'yes') return match
-        if (doubt.verdict === 'no') doubt = match
-      }
+  for (const [number, { facts: rows }] of lists.entries()) {
+    const found = matchIn(kind, row, rows, `list ${number}`)
+    if (found.verdict === 'yes') return found
+    if (doubt.verdict === 'no') doubt = found
+  }
+  return doubt
+}
+
+function matchIn(kind: ListKind, row: Facts, rows: readonly Facts[], list: string): Naive {
+  let doubt: Naive = { verdict: 'no', by: '', list: '', lines: [] }
+  for (const [by, facts, surer] of keysOf[kind]) {
+    const values = by === 'email' ? valuesOf(row, 'email') : ['']
+    for (const value of values) {
+      const isEqual = (other: Facts) =>
+        by === 'email'
+          ? valuesOf(other, 'email').includes(value)
+          : facts.every((name) => row[name] !== undefined && other[name] === row[name])
+      const isEqualAtDomain = by === 'name' && facts.includes('domain') && rows.some(isEqual)
+      // Who has the name at the company, and no domain, may be meant as well.
+      const isBeside = (other: Facts) =>
+        isEqualAtDomain &&
+        other.domain === undefined &&
+        ['person', 'company'].every((name) => row[name] !== undefined && other[name] === row[name])
+      const near = rows
+        .map((other, at) => ({ other, at }))
+        .filter(({ other }) => isEqual(other) || isBeside(other))
+        .filter(({ other }) => by !== 'name' || !differ(row, other, ['country']))
+      const isPlaced = (other: Facts) =>
+        kind === 'people' || by !== 'name' || (row.country !== undefined && other.country !== undefined)
+      const sure = near.filter(({ other }) => !differ(row, other, surer) && isPlaced(other))
+      const [found = near[0]] = sure
+      if (!found) continue
+      const isShared = by === 'name' && near.some(({ other }) => !areOne(kind, found.other, other))
+      const verdict = sure.length > 0 && !isShared ? 'yes' : 'maybe'
+      const lines = (isShared ? near : [found]).map(({ at }) => at + 2)
+      const match = { verdict, by, list, lines } as const
+      if (verdict === 'yes' || lines.length > 1) return match
+      if (doubt.verdict === 'no') doubt = match
     }
+  }
   return doubt
 }
 
@@ -255,7 +271,7 @@ describe('a match of lists', () => {
     }
   })
 
-  const who = ['full_name', 'company_name', 'email', 'network_url']
+  const who = ['full_name', 'company_name', 'email', 'network_url', 'company_domain']
   const profile = (slug: string) => `https://www.network.example/in/${slug}`
 
   it.each<[what: string, row: string[], known: string[][], verdict: string, lines: number[]]>([
@@ -305,6 +321,16 @@ describe('a match of lists', () => {
       ],
       'yes',
       [3],
+    ],
+    [
+      'a name that one has at the domain, and another one at the company',
+      ['Ann Lee', 'Acme', '', '', 'acme.example'],
+      [
+        ['Ann Lee', '', '', '', 'acme.example'],
+        ['Ann Lee', 'Acme'],
+      ],
+      'maybe',
+      [2, 3],
     ],
     ['letters that are spelled out', ['Jörg Müller', 'Acme'], [['Joerg Mueller', 'Acme']], 'yes', [2]],
     [
