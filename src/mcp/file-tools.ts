@@ -1,8 +1,11 @@
 import * as z from 'zod'
+import { shapeOf } from '../api/areas/shapes.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
+import { parseTexts } from '../api/validation/coerce.js'
+import { toJson } from '../api/values/json.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import type { JsonSchema } from '../reference/schemas.js'
 import { resultOf, type Session, waitFor } from './session.js'
@@ -93,7 +96,7 @@ function fileTool<Shape extends z.ZodRawShape>(
     area: name === 'ledger' ? 'ledger' : name.startsWith('flow_') ? 'flows' : 'files',
     inputSchema: schemaOf(schema),
     run: async (session, input, call) => {
-      const { data, error } = schema.safeParse(input)
+      const { data, error } = schema.safeParse(parseTexts(schema, input))
       if (data) return run(session, data as z.output<z.ZodObject<Shape>>, call)
       const issue = error?.issues[0]
       throw new Refusal('tools.invalid', { field: issue?.path.join('.'), reason: issue?.message })
@@ -125,7 +128,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     reads,
     async (session, input) => {
       const args = [...batchArgs(session, input), '--dry-run']
-      const ended = await session.start(session.port.run(args, valuesOf(input))).ended
+      const ended = await session.start(session.port.run(args, await valuesOf(input))).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
       if (ended.exit === 0 || quote?.lookups === undefined) return resultOf(ended) as Fields
@@ -160,7 +163,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       ]
       const row = batches.get(input.operation)
       const paid = row && isPriced(row) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
-      return startRun(session, { args, stdin: valuesOf(input), ...paid }, input.wait, call)
+      return startRun(session, { args, stdin: await valuesOf(input), ...paid }, input.wait, call)
     },
   ),
   fileTool(
@@ -333,7 +336,10 @@ function batchArgs(
   ]
 }
 
-const valuesOf = ({ values }: BatchInput): string => (values === undefined ? '' : JSON.stringify(values))
+async function valuesOf({ operation: name, values }: BatchInput): Promise<string> {
+  const row = batches.get(name)
+  return values && row ? toJson(parseTexts((await shapeOf(row.id)).input, values)) : ''
+}
 
 interface NewRun {
   readonly args: readonly string[]

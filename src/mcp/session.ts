@@ -19,6 +19,8 @@ export interface CommandPort {
   /** Does what the command of an operation does. */
   call(call: OperationCall): Work
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Returns the fields of a call with ids and codes in place of names. Throws a refusal for a name of no list. */
+  resolveNames(call: OperationCall): Promise<Fields>
   /** Returns the path of a file in the folder of this server. Throws a refusal for any other one. */
   fileIn(name: string, path: string, use: 'read' | 'write'): string
   /** Returns the sentences of a refusal; `undefined` when the error is a bug. */

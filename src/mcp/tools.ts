@@ -4,6 +4,7 @@ import { Refusal } from '../api/calls/errors.js'
 import { isPriced, observedNote, pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, operations } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
+import { parseTexts } from '../api/validation/coerce.js'
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { validate } from '../api/validation/validate.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
@@ -61,7 +62,11 @@ async function toTool(row: Operation, isServer: boolean): Promise<Tool> {
       destructiveHint: row.method === 'DELETE',
       openWorldHint: true,
     },
-    run: async (session, input, call) => answerOf(session, row, startCall(session, row, shape, input), call),
+    run: async (session, given, call) => {
+      const read = parseTexts(shape.input, given) as Fields
+      const input = await session.port.resolveNames({ operation: row, shape, input: read })
+      return answerOf(session, row, startCall(session, row, shape, input), call)
+    },
   }
 }
 

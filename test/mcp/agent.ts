@@ -63,6 +63,8 @@ export async function connectAgent(
   })
   return {
     client,
+    /** Calls a tool, whatever it answers. */
+    ask,
     /** All lines of the server's stdout. */
     lines,
     /** Calls a tool and returns its structured result. Throws the error that it answers. */

@@ -289,6 +289,67 @@ describe('prospect mcp', () => {
     expect(await read('prospect://documents/agents.md')).toMatch(/^# Agents/)
   })
 
+  it.each([
+    [
+      'an array',
+      'leads_advanced_search_preview',
+      { job_titles: '["Chief Executive Officer"]' },
+      { job_titles: ['Chief Executive Officer'] },
+    ],
+    [
+      'one item for an array',
+      'leads_advanced_search_preview',
+      { job_titles: 'CEO' },
+      { job_titles: ['CEO'] },
+    ],
+    ['a number', 'lists_list', { page: '2', per_page: ' 3 ' }, { page: 2, per_page: 3 }],
+    ['a boolean', 'searches_list', { enriched: 'false' }, { enriched: false }],
+    ['a boolean of Python', 'searches_list', { enriched: 'False' }, { enriched: false }],
+    [
+      'an array of objects',
+      'lists_create',
+      { name: 'A', companies: '[{"name":"Acme","country_code":"Austria"}]' },
+      { name: 'A', companies: [{ name: 'Acme', country_code: 'AT' }] },
+    ],
+    ['a text that stays', 'accounts_enrich', { name: '42' }, { name: '42' }],
+    [
+      'names of ids',
+      'leads_advanced_search_preview',
+      { functions: '["Sales"]', seniority_levels: ['cxo'] },
+      { functions: ['25'], seniority_levels: ['310'] },
+    ],
+  ])('reads arguments that are text of JSON: %s', async (_, tool, given, sent) => {
+    const caller = answering({ body: { id: '00000000-0000-4000-8000-00000000000a' } })
+    const { ask } = await connectAgent(here.home, ['--max-credits', '50'], { caller })
+    await ask(tool, given)
+    expect(caller.asked.at(0)?.input).toMatchObject(sent)
+  })
+
+  it('takes the names of lists, and says in the name of the field which one there is not', async () => {
+    await here.json('lists create --name Targets --companies name=Acme')
+    const { call, refused } = await connectAgent(here.home)
+    expect(
+      await call('leads_advanced_search_preview', { included_account_lists: ['targets'] }),
+    ).toMatchObject({
+      preview: expect.any(Array),
+    })
+    expect(await call('lists_get', { id: 'targets' })).toMatchObject({ name: 'Targets' })
+    expect(
+      await refused('leads_advanced_search_preview', { included_account_lists: ['Target'] }),
+    ).toMatchObject({
+      error: 'included_account_lists: no list is called "Target".',
+      hint: expect.stringContaining('Did you mean "Targets"?'),
+    })
+  })
+
+  it('reads arguments of files that are text of JSON', async () => {
+    write('list.csv', companies(3))
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const file = { operation: 'accounts_hiring', file: 'list.csv', map: '{"company_domain":"domain"}' }
+    const quote = await call('quote_file', { ...file, rows: '2', values: '{"limit":"3"}' })
+    expect(quote).toMatchObject({ rows: 2, credits: { max: 6 } })
+  })
+
   it('offers only the tools that are chosen', async () => {
     const namesOf = async (...argv: string[]) => {
       const { client } = await connectAgent(here.home, argv)

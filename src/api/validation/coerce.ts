@@ -94,6 +94,30 @@ export function coerceInput(schema: z.ZodObject, fields: Readonly<Record<string,
   return Object.fromEntries(Object.entries(fields).map(read))
 }
 
+/**
+ * Returns a value with the texts of JSON in it read where a schema takes no text, as agents write arrays, numbers and booleans;
+ * what cannot be read stays, to be refused.
+ */
+export function parseTexts(schema: z.core.$ZodType, value: unknown): unknown {
+  const inner = bare(schema)
+  if (typeof value === 'string') {
+    if (inner instanceof z.ZodObject || inner instanceof z.ZodRecord || inner instanceof z.ZodArray) {
+      const json = jsonIn(value)
+      return json === undefined ? coerceField(inner, value) : parseTexts(inner, json)
+    }
+    return scalar(inner, value)
+  }
+  if (inner instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item) => parseTexts(inner.element, item))
+  if (!isObject(value)) return value
+  const shape: Readonly<Record<string, z.core.$ZodType>> = inner instanceof z.ZodObject ? inner.shape : {}
+  const read = ([name, field]: [string, unknown]): [string, unknown] => {
+    const type = Object.hasOwn(shape, name) ? shape[name] : undefined
+    return [name, type ? parseTexts(type, field) : field]
+  }
+  return Object.fromEntries(Object.entries(value).map(read))
+}
+
 const isText = (value: unknown): value is Text =>
   typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'string'))
 

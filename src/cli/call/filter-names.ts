@@ -53,9 +53,13 @@ const industryNames: NamedKind = {
 
 /**
  * Returns the input with the ids of lists where it has their names. Throws UsageError for a name of a list or an industry
- * that nothing has, or several lists have. Where the lists cannot be read, names stay.
+ * that nothing has, or several lists have. Where the lists cannot be read, names stay. `nameOf`: how a field is called.
  */
-export async function resolveFilterNames(context: Context, input: Input): Promise<Input> {
+export async function resolveFilterNames(
+  context: Context,
+  input: Input,
+  nameOf = (field: string) => `--${flagOf(field)}`,
+): Promise<Input> {
   const resolved = { ...input }
   for (const kind of [lists, industryNames]) {
     const fields = Object.entries(input).flatMap(([field, value]) =>
@@ -67,7 +71,7 @@ export async function resolveFilterNames(context: Context, input: Input): Promis
     const known = await kind.read(context)
     for (const [field, values] of known ? fields : [])
       resolved[field] = values.map((value) =>
-        isSent(value) ? value : find(kind, known ?? [], value, `--${flagOf(field)}`),
+        isSent(value) ? value : find(kind, known ?? [], value, nameOf(field)),
       )
   }
   return resolved

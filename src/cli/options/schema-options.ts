@@ -148,8 +148,12 @@ function withIds(fields: readonly Field[], given: Input): Input {
   return input
 }
 
-/** Returns the input with codes for the names of countries. Throws UsageError for an unknown one. */
-export async function withCountryCodes(schema: Shape['input'], input: Input): Promise<Input> {
+/** Returns the input with codes for the names of countries, and for an unknown one with what `otherwise` returns. */
+export async function withCountryCodes(
+  schema: Shape['input'],
+  input: Input,
+  otherwise: (flag: string, text: string) => string = refuseCountry,
+): Promise<Input> {
   const countries = new Set<string>()
   mapCountries(schema, input, (text) => {
     countries.add(text)
@@ -159,7 +163,7 @@ export async function withCountryCodes(schema: Shape['input'], input: Input): Pr
   const { toCountryCode } = await import('../../identity/country.js')
   const entries = Object.entries(input).map(([name, value]): [string, unknown] => {
     const field = (schema.shape as Shape['input']['shape'])[name]
-    const toCode = (text: string) => toCountryCode(text) ?? refuseCountry(flagOf(name), text)
+    const toCode = (text: string) => toCountryCode(text) ?? otherwise(flagOf(name), text)
     return [name, field ? mapCountries(field, value, toCode) : value]
   })
   return Object.fromEntries(entries)

@@ -3,11 +3,13 @@ import { dirname, join, resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../api/calls/errors.js'
+import { withNamedIds } from '../../../api/schemas/enumerations.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { pickFields } from '../../../api/values/objects.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort, Work } from '../../../mcp/session.js'
 import { checkProviders } from '../../batch/options.js'
+import { resolveFilterNames } from '../../call/filter-names.js'
 import { type Context, type GlobalOptions, type Streams, version } from '../../context/context.js'
 import { toFlag, UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
@@ -20,6 +22,7 @@ import type {
   StartedCommand,
 } from '../../options/command-environment.js'
 import { targetNames } from '../../options/global-options.js'
+import { withCountryCodes } from '../../options/schema-options.js'
 import { costs, listOf, type OptionsOf, optionRows, port, whole } from '../../options/values.js'
 import { notifyBug } from '../../output/print.js'
 import { startListening } from '../serve/http-server.js'
@@ -152,10 +155,11 @@ const signalsOf = (stopping: AbortSignal) =>
 /** Returns what does the work behind the tools: in this process, with streams of its own. */
 function createPort(
   { start }: CommandEnvironment,
-  { streams, globals, sleep, ids }: Context,
+  context: Context,
   root: string,
   most: Options['maxCost'],
 ): CommandPort {
+  const { streams, globals, sleep, ids } = context
   const vendors = { run: ids.uuid(), most, others: 0 }
   const own: GlobalOptions = { ...pickFields(globals, passedOn), input: false }
   const ownWords = passedOn.flatMap((name) => {
@@ -189,6 +193,11 @@ function createPort(
   return {
     sleep,
     explain: reportOf,
+    resolveNames: async ({ operation, shape, input }) => {
+      // The API says which values a field takes.
+      const coded = await withCountryCodes(shape.input, withNamedIds(input), (_, text) => text)
+      return operation.filters ? resolveFilterNames(context, coded, (field) => field) : coded
+    },
     fileIn: (name, path, use) => {
       const file = resolve(root, path)
       const names = use === 'write' ? [file, `${file}.partial`] : [file]
