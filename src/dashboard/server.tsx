@@ -3,12 +3,20 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ApiError, isRefusal, Refusal } from '../api/calls/errors.js'
+import { ApiError, isRefusal } from '../api/calls/errors.js'
 import { readBody } from '../http/body.js'
 import { Shell } from './page/elements.js'
-import type { ActionResult, DashboardPorts, Fields, Html, ServerPorts, View } from './page/view.js'
+import {
+  type ActionResult,
+  type DashboardPorts,
+  type Fields,
+  type Html,
+  refused,
+  type ServerPorts,
+  type View,
+} from './page/view.js'
 import { catalogue } from './views/catalogue.js'
-import { engine } from './views/engine.js'
+import { engine, members } from './views/engine.js'
 import { inbox } from './views/inbox.js'
 import { jobs } from './views/jobs.js'
 import { ledger } from './views/ledger.js'
@@ -21,16 +29,16 @@ const dashboardPath = '/dashboard'
 interface DashboardOptions extends ServerPorts {
   readonly ports: DashboardPorts
   readonly isReadOnly: boolean
-  /** The workspace it belongs to. While another one is in use, nothing is shown. */
-  readonly workspace: { readonly id: string; readonly name: string }
+  /**
+   * The workspace of this machine that it belongs to; `undefined` where there is none yet. While another one is in use,
+   * nothing is shown.
+   */
+  readonly workspace: { readonly id: string; readonly name: string } | undefined
   /** Called with the path and fragment of a link after the one before was used. */
   readonly onLink: (link: string) => void
 }
 
 export type Dashboard = ReturnType<typeof createDashboard>
-
-const refused = (status: number, message: string, hint = ''): Refusal =>
-  new Refusal('dashboard.refused', { status, message, hint })
 
 const ended = refused(
   401,
@@ -42,7 +50,10 @@ const unknown = refused(404, 'There is no such page.', 'Choose one above.')
 
 /** Creates the dashboard. It keeps nothing but the sessions of open browsers, and these in memory (decision 24). */
 export function createDashboard(options: DashboardOptions) {
-  const { ports, isReadOnly, workspace, onLink } = options
+  const { ports, isReadOnly, onLink } = options
+  let { workspace } = options
+  const views = viewsOf(ports.target, workspace !== undefined)
+  const isPagePath = (path: string): boolean => views.some(({ name }) => path === `/${name}`) || path === ''
   const sessions = createSessions(options.random)
   const live = createLive(options.watch)
   const makeLink = () => `${dashboardPath}#${sessions.makeLink()}`
@@ -61,11 +72,14 @@ export function createDashboard(options: DashboardOptions) {
   /** Throws unless a request comes from a page that was admitted, and the workspace is in use. */
   async function checkAccess(request: Request): Promise<void> {
     if (!sessions.isAdmitted(request)) throw ended
-    const used = (await ports.admin.workspaces()).find((one) => one.used)
-    if (used?.id === workspace.id) return
+    const admin = await ports.admin()
+    const used = (await admin?.workspaces())?.find((one) => one.used)
+    // It may have been created meanwhile.
+    workspace ??= used
+    if (used?.id === workspace?.id) return
     throw refused(
       401,
-      `The workspace in use is now ${used?.name}, and this dashboard belongs to ${workspace.name}.`,
+      `The workspace in use is now ${used?.name ?? 'none'}, and this dashboard belongs to ${workspace?.name}.`,
       'Start prospect again for the dashboard of the other one.',
     )
   }
@@ -78,7 +92,7 @@ export function createDashboard(options: DashboardOptions) {
         <div class="heading">
           <h1 tabindex={-1}>{view.title}</h1>
           <p>
-            Workspace {workspace.name}
+            {placeOf(ports.target, workspace?.name)}
             {isReadOnly && ' · read-only'}
           </p>
         </div>
@@ -139,7 +153,13 @@ export function createDashboard(options: DashboardOptions) {
   }
 }
 
-const isPagePath = (path: string): boolean => views.some(({ name }) => path === `/${name}`) || path === ''
+function placeOf({ isServer, shown }: DashboardPorts['target'], workspace: string | undefined): string {
+  const here = workspace === undefined ? 'No workspace yet' : `Workspace ${workspace}`
+  if (!isServer) return here
+  return workspace === undefined
+    ? `Server ${shown}`
+    : `Server ${shown} · workspace ${workspace} of this machine`
+}
 
 function toRefusal(error: unknown, { explain, report }: Pick<ServerPorts, 'explain' | 'report'>) {
   if (isRefusal(error, 'dashboard.refused'))
@@ -249,7 +269,11 @@ function createLive(watch: (onChange: () => void) => () => void) {
   }
 }
 
-export const views: readonly View[] = [overview, runs, jobs, inbox, catalogue, ledger, engine, tryIt]
+/** At a server there are no jobs, records and clock of this machine; members of a workspace here may use it by a proxy. */
+function viewsOf({ isServer }: DashboardPorts['target'], hasWorkspace: boolean): readonly View[] {
+  if (!isServer) return [overview, runs, jobs, inbox, catalogue, ledger, engine, tryIt]
+  return [overview, runs, inbox, ledger, ...(hasWorkspace ? [members] : []), tryIt]
+}
 
 /** Headers of every response: nothing from other hosts, no inline code, no frame around it, nothing stored. */
 const securityHeaders = {

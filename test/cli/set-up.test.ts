@@ -204,3 +204,59 @@ describe('an empty catalogue', () => {
     expect(here.read('people.json')).toContain('/in/ada')
   })
 })
+
+describe('looking at what is there', () => {
+  it.each([
+    ['dashboard --no-open --port 0'],
+    ['data stats'],
+    ['data export companies'],
+    ['data sample --remove'],
+    ['suppress list'],
+    ['suppress check a@acme.example'],
+    ['suppress remove a@acme.example'],
+    ['providers list'],
+    ['providers order email'],
+  ])('%s exits 2 where nothing was set up, says what to run, and creates nothing', async (line) => {
+    await ends(here.run(line), 2, 'is not set up in', 'Run prospect init')
+    expect(readdirSync(here.home)).toEqual([])
+  })
+
+  it('needs no workspace of this machine beside a server', async () => {
+    const env = { PROSPECT_BASE_URL: 'https://api.example.com/api/v2', PROSPECT_API_KEY: 'theirs' }
+    expect((await here.run('suppress list', { env })).json).toEqual([])
+    expect((await here.run('suppress check a@acme.example', { env })).json).toMatchObject({
+      suppressed: false,
+    })
+    await ends(here.run('suppress remove a@acme.example', { env }), 2, 'is not suppressed on this machine')
+    expect((await here.run('data stats', { env })).json).toMatchObject({ companies: 0 })
+    expect(readdirSync(here.home)).toEqual([])
+  })
+
+  it('keeps what listen receives, without a workspace and without a secret', async () => {
+    const listening = await here.start('listen --port 0 --json')
+    const { url, ...opened } = JSON.parse(listening.line) as { url: string; secret: string | null }
+    await fetch(url, { method: 'POST', body: '{"event":"lead_search.completed"}' })
+    await listening.stop()
+    expect(opened).toMatchObject({ secret: null, verifying: false })
+    expect(await here.json('events list')).toMatchObject([
+      { event: 'lead_search.completed', verified: false },
+    ])
+    expect(here.exists('engine.db')).toBe(false)
+  })
+})
+
+it.each([
+  ['suppress add a@acme.example', ''],
+  ['suppress import list.csv', ''],
+  ['providers add hunter --key-stdin', 'theirs'],
+])('%s creates a workspace to store it in, which has no credits', async (line, stdin) => {
+  here.write('list.csv', 'email\na@acme.example\n')
+  await ends(here.run(line, { stdin }), 0, 'without credits of its own')
+  expect(await here.json('engine status')).toMatchObject({ plan: 'own', credits: { enrichment: 0 } })
+})
+
+it('a provider that cannot be added leaves nothing behind', async () => {
+  here.write('wrong.yaml', 'name: 1\n')
+  await ends(here.run('providers add wrong.yaml --key-stdin', { stdin: 'theirs' }), 2)
+  expect(here.exists('engine.db')).toBe(false)
+})

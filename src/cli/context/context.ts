@@ -127,6 +127,9 @@ export interface Machine extends StreamsContext {
   onClose(work: () => Promise<void> | void): void
 }
 
+/** What a new workspace is for: practice, with credits; own data; or what is stored in it, such as members of a proxy. */
+export type WorkspaceUse = 'practice' | 'own' | 'records'
+
 /** Everything a command may need. Target and engine are opened on first use, and closed with the command. */
 export interface Context extends Machine {
   /** Opens the chosen target. */
@@ -139,8 +142,8 @@ export interface Context extends Machine {
   apiKey(): Promise<string | undefined>
   /** Whether this process can do the work that the target accepts, because the target is this machine's engine. */
   isLocal(): boolean
-  /** With `create`, makes a workspace with a member and a key where there is none, and reports it; for practice, or own data. */
-  admin(options?: { readonly create: 'practice' | 'own' }): Promise<Admin>
+  /** With `create`, makes a workspace with a member and a key where there is none, and reports it. */
+  admin(options?: { readonly create: WorkspaceUse }): Promise<Admin>
   /** Whether the chosen target can answer: a server always, this machine's engine once it has a workspace. Creates nothing. */
   isSetUp(): Promise<boolean>
   catalogue(): Promise<Catalogue>

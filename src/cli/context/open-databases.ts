@@ -5,7 +5,7 @@ import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { CleanDelivery, Events } from '../../storage/state/webhook-inbox.js'
-import type { Context, Machine } from './context.js'
+import type { Context, Machine, WorkspaceUse } from './context.js'
 import { prepareHome } from './home.js'
 import { interruptible } from './io.js'
 
@@ -116,13 +116,18 @@ export async function requireWorkspace(context: Context, reads: 'engine' | 'reco
   if (!(await context.isSetUp())) throw notSetUp(context.home)
 }
 
+/** The same for a command that reads the engine of this machine, whatever the target is. */
+export async function requireEngine(context: Context): Promise<void> {
+  if (!(await openWorkspaceOwner(context))) throw notSetUp(context.home)
+}
+
 export const notSetUp = ({ engine }: Context['home']): Refusal =>
   new Refusal('usage.not_set_up', { place: isPostgres(engine) ? 'this database' : dirname(engine) })
 
 /** Creates the workspace with the first data for it; not on a server that does not permit it to who loads the data. */
 export async function ensureWorkspace(
   context: Pick<Context, 'home' | 'admin'>,
-  use: 'practice' | 'own' = 'practice',
+  use: WorkspaceUse = 'practice',
 ): Promise<void> {
   await context.admin({ create: use }).catch((error: unknown) => {
     if (!isPostgres(context.home.engine)) throw error
@@ -137,8 +142,14 @@ export async function holdLock(context: Context, name: string): Promise<void> {
   hold(context, path, { of: 'lock', name })
 }
 
-/** Opens the engine's administration for a command that sets the engine up where that was not done. */
-export const openAdmin = (context: Context): Promise<Admin> => context.admin({ create: 'practice' })
+/**
+ * Opens the engine's administration for a command that sets the engine up where that was not done. Where a server has the
+ * credits, the workspace is for its members and keys alone.
+ */
+export const openAdmin = (
+  context: Context,
+  use: WorkspaceUse = context.isLocal() ? 'practice' : 'records',
+): Promise<Admin> => context.admin({ create: use })
 
 /** How often a server that permits no writes is asked again. */
 const readOnlyPauseMs = 1_000

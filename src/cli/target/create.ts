@@ -177,7 +177,7 @@ function contextOf(
         return key
       },
       admin: async (options) => {
-        if (options) await local.create(context, options.create === 'own')
+        if (options) await local.create(context, options.create)
         return local.admin()
       },
       priced: (operation) => (context.isLocal() ? local.priced(operation) : Promise.resolve(operation)),

@@ -17,7 +17,7 @@ import type { Run } from '../../runs/journal/runs.js'
 import type { AnswerSource } from '../../runs/ports.js'
 import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
-import type { Context, Home, Machine, TargetOptions } from '../context/context.js'
+import type { Context, Home, Machine, TargetOptions, WorkspaceUse } from '../context/context.js'
 import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
 import { isThere, notSetUp, openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
@@ -102,8 +102,8 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       return storedKey(machine.home, localOrigin(workspace.id)) ?? makeKey(context, await admin())
     }),
     /** Creates workspace, member and key where there is no workspace, and reports it. */
-    create: async (context: Machine, isOwnData: boolean): Promise<void> => {
-      if (!(await readWorkspace())) await makeKey(context, await admin(), isOwnData)
+    create: async (context: Machine, use: WorkspaceUse): Promise<void> => {
+      if (!(await readWorkspace())) await makeKey(context, await admin(), use)
     },
     priced: async (row: Operation): Promise<Operation> => {
       const workspace = await readWorkspace()
@@ -177,18 +177,24 @@ async function openCatalogue({ home, prepareHome, clock, ids, onClose }: Machine
 const withCatalogue = new WeakSet<Home>()
 
 /** Makes a key of this machine for the workspace in use, which is created where there is none, and stores it. */
-export async function makeKey(machine: Machine, admin: Admin, isOwnData = false): Promise<string> {
+export async function makeKey(
+  machine: Machine,
+  admin: Admin,
+  use: WorkspaceUse = 'practice',
+): Promise<string> {
   const { home, notify } = machine
+  const isOwnData = use !== 'practice'
   const { workspace, member, credits, created, key: fresh } = await admin.init({ isOwnData })
   if (created) {
     // With a catalogue there is data, or data is being loaded.
     const isEmpty = !isPostgres(home.engine) && !existsSync(home.catalogue)
-    notify(
-      isOwnData
-        ? `Created the workspace ${workspace.name} on this machine for your own data, without credits and quotas: member ${member.email}, plan ${workspace.plan}.`
-        : `Created the workspace ${workspace.name} on this machine: member ${member.email}, plan ${workspace.plan}, ` +
-            `${formatNumber(credits)} credits.${isEmpty ? ' Sample companies: prospect data sample' : ''}`,
-    )
+    const { name, plan } = workspace
+    const what = {
+      practice: `: member ${member.email}, plan ${plan}, ${formatNumber(credits)} credits.${isEmpty ? ' Sample companies: prospect data sample' : ''}`,
+      own: ` for your own data, without credits and quotas: member ${member.email}, plan ${plan}.`,
+      records: `, without credits of its own: member ${member.email}.`,
+    }[use]
+    notify(`Created the workspace ${name} on this machine${what}`)
   }
   // Another process may have just created the workspace and be about to store its own key: both keys work.
   const key = fresh ?? (await admin.createKey({ member: member.email })).key

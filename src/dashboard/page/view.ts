@@ -1,10 +1,12 @@
 import type { Child } from 'hono/jsx'
 import type { Input, Reply } from '../../api/calls/caller.js'
-import type { Report } from '../../api/calls/errors.js'
+import { Refusal, type Report } from '../../api/calls/errors.js'
+import type { QuotaName } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Source } from '../../api/ports/ports.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Admin, LimitsReport } from '../../engine/admin/admin.js'
+import type { QuotaState } from '../../engine/credits/quotas.js'
 import type { AnswerCount, RunFilter } from '../../runs/journal/runs.js'
 import type { Spent } from '../../runs/journal/spending.js'
 import type { BatchQuote } from '../../runs/plan/quote.js'
@@ -43,15 +45,47 @@ export interface ActionResult {
   readonly confirm?: { readonly action: string; readonly fields: Fields; readonly label: string }
 }
 
+/** Where calls go: the engine of this machine, or a server, whose credits and limits the pages are about then. */
+export interface Target {
+  readonly isServer: boolean
+  /** The name under which what was spent there is recorded. */
+  readonly name: string
+  /** The same as it is shown: the host of a server. */
+  readonly shown: string
+}
+
+/** Limits as far as the target tells them. */
+export interface ShownLimits extends Pick<LimitsReport, 'windows'> {
+  readonly plan: string | null
+  readonly credits: { readonly [Name in keyof LimitsReport['credits']]: LimitsReport['credits'][Name] | null }
+  /** Who has the key, where the target says it. */
+  readonly member?: string | undefined
+  /** Null without a limit; `undefined` where the target does not say. */
+  readonly weekly: LimitsReport['weekly'] | undefined
+  readonly quotas: Partial<
+    Record<QuotaName, { readonly [Name in keyof QuotaState]: QuotaState[Name] | null }>
+  >
+}
+
+/** Why something is not known, and what to do. */
+export type Problem = Pick<Report, 'error' | 'hint'>
+
 export interface DashboardPorts {
-  /** Administration of the engine: status, ledger, jobs, deliveries, members, keys, clock. */
-  readonly admin: Admin
-  limits(): Promise<LimitsReport>
-  /** Calls an operation with the key of this machine, and records what it cost as a command does. */
+  readonly target: Target
+  /**
+   * Administration of the workspace in use of this machine: status, ledger, jobs, deliveries, members, keys, clock. Creates
+   * nothing: `undefined` where there is no workspace.
+   */
+  admin(): Promise<Admin | undefined>
+  /** Returns what is left at the target. */
+  limits(): Promise<ShownLimits | Problem>
+  /** Real time. */
+  now(): number
+  /** Calls an operation with the key of this machine, or its key of the server, and records what it cost as a command does. */
   call(operation: OperationId, input: Input, idempotencyKey?: string): Promise<Reply>
   apiUrl(): string
   /** Returns where answers come from, in one phrase as `text`; `undefined` where that is not known. */
-  source(): Promise<{ readonly text: string } | undefined>
+  source(member?: string): Promise<{ readonly text: string } | undefined>
   /** Returns what the commands of this machine spent on some days (UTC, both included), oldest first. */
   spent(days: { readonly from: string; readonly to: string }): Promise<readonly Spent[]>
   /** Revokes a key. When it is the key of this machine, the next call makes a new one. */
@@ -64,6 +98,16 @@ export interface DashboardPorts {
   catalogue(): Promise<Source & Pick<Catalogue, 'record' | 'stats'>>
   readonly runs: RunsPort
   readonly inbox: InboxPort
+}
+
+export const refused = (status: number, message: string, hint = ''): Refusal =>
+  new Refusal('dashboard.refused', { status, message, hint })
+
+/** Returns the administration for what only an engine has. Throws the refusal to show where this machine has none yet. */
+export async function engineOf({ admin }: Pick<DashboardPorts, 'admin'>): Promise<Admin> {
+  const engine = await admin()
+  if (engine) return engine
+  throw refused(404, 'This machine has no workspace yet.', 'To create one: prospect init')
 }
 
 /** A run as `prospect runs` prints it, with what a list needs. */

@@ -23,13 +23,15 @@ import {
   Tabs,
   titleOf,
 } from '../page/elements.js'
-import type { Fields, Html, Page, View } from '../page/view.js'
+import { engineOf, type Fields, type Html, type Page, type View } from '../page/view.js'
 
 /** Companies and people of the catalogue: found by the filters of the API, and one with its history. */
 export const catalogue: View = {
   name: 'catalogue',
   title: 'Catalogue',
   render: async (page) => {
+    // Looking creates no catalogue.
+    await engineOf(page.ports)
     const texts = Object.fromEntries(page.query)
     const kind = texts.of === 'people' ? 'people' : 'companies'
     return (
@@ -130,8 +132,9 @@ async function resultsOf(page: Page, kind: Kind, shape: Shape, texts: Fields): P
 async function foundBy({ ports }: Page, decoded: DecodedSearch, texts: Fields, all?: number): Promise<Html> {
   const { after, total: counts, ...filters } = texts
   const source = await ports.catalogue()
-  const { now } = await ports.admin.clock()
-  const search = await ports.admin.resolveSearch(decoded)
+  const admin = await engineOf(ports)
+  const { now } = await admin.clock()
+  const search = await admin.resolveSearch(decoded)
   const page = await source.find(search, {
     limit: previewSize,
     now,
@@ -303,7 +306,8 @@ async function jobsOf({ ports }: Pick<Page, 'ports'>, record: Values): Promise<H
     name: text('name'),
     country: text('country'),
   }
-  const found = await (await ports.catalogue()).jobs(query, {}, maxJobs, (await ports.admin.clock()).now)
+  const { now } = await (await engineOf(ports)).clock()
+  const found = await (await ports.catalogue()).jobs(query, {}, maxJobs, now)
   if (found === undefined || found.total === 0)
     return (
       <Section title="Jobs">

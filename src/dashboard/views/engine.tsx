@@ -1,4 +1,5 @@
 import { areaOf, operations } from '../../api/operations/table.js'
+import type { Admin } from '../../engine/admin/admin.js'
 import type { Key } from '../../engine/tables/members.js'
 import {
   ActionButton,
@@ -15,22 +16,42 @@ import {
   Table,
   Time,
 } from '../page/elements.js'
-import type { DashboardPorts, View } from '../page/view.js'
+import { engineOf, type Html, type Page, type View } from '../page/view.js'
+import { memberTable, weeksOf } from './weeks.js'
 
-type Clock = Awaited<ReturnType<DashboardPorts['admin']['clock']>>
+type Clock = Awaited<ReturnType<Admin['clock']>>
 type ListedKey = Key & { readonly member: string }
+
+const keyActions: NonNullable<View['actions']> = {
+  create: async (ports, { member = '', name = '', scopes = '', expires = '' }) => {
+    const admin = await engineOf(ports)
+    const made = await admin.createKey({
+      member,
+      ...(name === '' ? {} : { name }),
+      scopes: scopes.split('\n').filter((scope) => scope !== ''),
+      ...(expires === '' ? {} : { expiresAt: readTime(expires) }),
+    })
+    return {
+      message: `A key of ${made.member} was created. Keep it: it cannot be shown again.`,
+      detail: made.key,
+    }
+  },
+  revoke: async (_, { id = '', hint = '' }) => ({
+    message: `Revoke the key ${hint}…? The next request with it is refused.`,
+    confirm: { action: 'revoked', fields: { id, hint }, label: 'Revoke' },
+  }),
+  revoked: async ({ revokeKey }, { id = '', hint = '' }) => {
+    await revokeKey(id)
+    return { message: `The key ${hint}… is revoked.` }
+  },
+}
 
 export const engine: View = {
   name: 'engine',
   title: 'Engine',
   render: async (page) => {
-    const { admin } = page.ports
-    const [status, members, keys, clock] = await Promise.all([
-      admin.status(),
-      admin.members(),
-      admin.keys(),
-      admin.clock(),
-    ])
+    const admin = await engineOf(page.ports)
+    const [status, clock] = await Promise.all([admin.status(), admin.clock()])
     return (
       <div class="grid">
         <Section title="Plan and credits">
@@ -47,51 +68,46 @@ export const engine: View = {
           <Empty command="engine credits add 500">Add credits: </Empty>
         </Section>
         {clockSection(clock, page.isReadOnly)}
-        <Section title="Members" wide>
-          <Table
-            label="Members"
-            columns={['email', 'name', 'spentThisWeek', 'weeklyLimit', 'consentPersonalEmail', 'createdAt']}
-            rows={members}
-            keyOf={({ id }) => id}
-          />
-          <Empty command="engine members add ann@example.com --weekly-limit 100">Add a member: </Empty>
-        </Section>
-        <Section title="Keys" wide>
-          {!page.isReadOnly && newKeyForm(members.map(({ email }) => email))}
-          {keyTable([...keys].sort(byUse), clock.now, page.isReadOnly)}
-        </Section>
+        {await membersAndKeys(page, admin)}
       </div>
     )
   },
   actions: {
-    create: async ({ admin }, { member = '', name = '', scopes = '', expires = '' }) => {
-      const made = await admin.createKey({
-        member,
-        ...(name === '' ? {} : { name }),
-        scopes: scopes.split('\n').filter((scope) => scope !== ''),
-        ...(expires === '' ? {} : { expiresAt: readTime(expires) }),
-      })
-      return {
-        message: `A key of ${made.member} was created. Keep it: it cannot be shown again.`,
-        detail: made.key,
-      }
-    },
-    revoke: async (_, { id = '', hint = '' }) => ({
-      message: `Revoke the key ${hint}…? The next request with it is refused.`,
-      confirm: { action: 'revoked', fields: { id, hint }, label: 'Revoke' },
-    }),
-    revoked: async ({ revokeKey }, { id = '', hint = '' }) => {
-      await revokeKey(id)
-      return { message: `The key ${hint}… is revoked.` }
-    },
-    advance: async ({ admin }, { number = '', unit = '' }) =>
+    ...keyActions,
+    advance: async (ports, { number = '', unit = '' }) =>
       toClockResult(
-        await admin.advanceClock(Number(number) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN)),
+        await (await engineOf(ports)).advanceClock(
+          Number(number) * (unitMs[unit as keyof typeof unitMs] ?? Number.NaN),
+        ),
       ),
-    set: async ({ admin }, { time = '', frozen = '' }) =>
-      toClockResult(await admin.setClock(readTime(time), frozen === 'on')),
-    reset: async ({ admin }) => toClockResult(await admin.resetClock()),
+    set: async (ports, { time = '', frozen = '' }) =>
+      toClockResult(await (await engineOf(ports)).setClock(readTime(time), frozen === 'on')),
+    reset: async (ports) => toClockResult(await (await engineOf(ports)).resetClock()),
   },
+}
+
+/** Who uses a server by a proxy of this machine, and with which keys: the credits, plan and clock are those of the server. */
+export const members: View = {
+  name: 'engine',
+  title: 'Members and keys',
+  render: async (page) => <div class="grid">{await membersAndKeys(page, await engineOf(page.ports))}</div>,
+  actions: keyActions,
+}
+
+async function membersAndKeys({ ports, isReadOnly }: Page, admin: Admin): Promise<Html> {
+  const [clock, keys, weeks] = await Promise.all([admin.clock(), admin.keys(), weeksOf(ports, admin)])
+  return (
+    <>
+      <Section title="Members" wide>
+        {memberTable(ports, weeks)}
+        <Empty command="engine members add ann@example.com --weekly-limit 100">Add a member: </Empty>
+      </Section>
+      <Section title="Keys" wide>
+        {!isReadOnly && newKeyForm(weeks.map(({ email }) => email))}
+        {keyTable([...keys].sort(byUse), clock.now, isReadOnly)}
+      </Section>
+    </>
+  )
 }
 
 const unitMs = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 } as const

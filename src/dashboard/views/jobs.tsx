@@ -18,7 +18,7 @@ import {
   Table,
   Time,
 } from '../page/elements.js'
-import type { DashboardPorts, Html, Page, View } from '../page/view.js'
+import { type DashboardPorts, engineOf, type Html, type Page, type View } from '../page/view.js'
 
 const newest = 100
 
@@ -31,11 +31,13 @@ export const jobs: View = {
     return id === null ? showLists(page) : showJob(page, id)
   },
   actions: {
-    retry: async ({ admin }, { id = '' }) => {
+    retry: async (ports, { id = '' }) => {
+      const admin = await engineOf(ports)
       const job = await admin.retryJob(id)
       return { message: `The work is queued again as the job ${job.id}.` }
     },
-    deliver: async ({ admin }, { id = '' }) => {
+    deliver: async (ports, { id = '' }) => {
+      const admin = await engineOf(ports)
       const retried = await admin.retryDeliveries([id])
       return {
         message:
@@ -50,7 +52,8 @@ export const jobs: View = {
 const oneOf = <T extends string>(known: readonly T[], given: string | null): T | undefined =>
   known.find((one) => one === given)
 
-async function showLists({ ports: { admin }, query }: Page): Promise<Html> {
+async function showLists({ ports, query }: Page): Promise<Html> {
+  const admin = await engineOf(ports)
   const state = oneOf(jobStates, query.get('state'))
   const deliveryState = oneOf(deliveryStates, query.get('deliveries'))
   const [found, deliveries, status] = await Promise.all([
@@ -130,7 +133,8 @@ const deliveryTable = (deliveries: readonly Delivery[], none: string) => (
 
 const nextAttempt = ({ state, dueAt }: Delivery): number | null => (state === 'pending' ? dueAt : null)
 
-async function showJob({ ports: { admin }, isReadOnly }: Page, id: string): Promise<Html> {
+async function showJob({ ports, isReadOnly }: Page, id: string): Promise<Html> {
+  const admin = await engineOf(ports)
   const job = await admin.job(id)
   const [deliveries, records] = await Promise.all([
     admin.deliveries({ jobId: id }, newest),
@@ -182,7 +186,7 @@ function readerOf(kind: AsyncJob['kind']): string {
 }
 
 async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Html> {
-  const { body, ...delivery } = await ports.admin.delivery(id)
+  const { body, ...delivery } = await (await engineOf(ports)).delivery(id)
   return (
     <>
       <LinkLine path={pathOf('jobs', { id: delivery.jobId })}>Its job</LinkLine>
@@ -212,11 +216,11 @@ async function showDelivery({ ports, isReadOnly }: Page, id: string): Promise<Ht
 
 /** The headers that sign the body. Their time is that of the last change, so that the page stays the same. */
 async function renderSignature(
-  { admin }: DashboardPorts,
+  ports: DashboardPorts,
   { id, createdAt, finishedAt }: Omit<Delivery, 'body'>,
   body: unknown,
 ): Promise<Html> {
-  const secrets = await admin.webhookSecrets()
+  const secrets = await (await engineOf(ports)).webhookSecrets()
   if (secrets.length === 0)
     return <Empty command="engine webhooks secret">No secret signs deliveries yet: </Empty>
   const headers = sign(id, finishedAt ?? createdAt, toJson(body), secrets)

@@ -4,6 +4,7 @@ import { withoutUndefined } from '../../api/values/objects.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
 import { sumSpent } from '../../runs/journal/spending.js'
+import { shownTarget } from '../../runs/target-name.js'
 import {
   Empty,
   Form,
@@ -16,27 +17,35 @@ import {
   Table,
   Tabs,
 } from '../page/elements.js'
-import type { DashboardPorts, Html, Page, View } from '../page/view.js'
+import { type DashboardPorts, engineOf, type Html, type Page, type View } from '../page/view.js'
 
 const usualDays = 30
 const pageSize = 50
 
-/** What movements are summed by. Runs are those of this machine, and their days are of real time. */
-const groupings = ['day', 'operation', 'member', 'run'] as const
+/** What is summed by. Runs and targets are those of the ledger of this machine, whose days are of real time. */
+const groupings = ['day', 'operation', 'member', 'target', 'run'] as const
 type By = (typeof groupings)[number]
+
+/** Whether sums are those of the ledger of this machine, and not of the movements of its engine. */
+const isOfMachine = ({ target }: DashboardPorts, by: readonly By[]): boolean =>
+  target.isServer || by.includes('run') || by.includes('target')
 
 export const ledger: View = {
   name: 'ledger',
   title: 'Ledger',
   render: async (page) => {
-    const by = readGroupings(page.query.getAll('by'))
+    const { target } = page.ports
+    const by = readGroupings(page.ports, page.query.getAll('by'))
     const days = await readDays(page.ports, by, Object.fromEntries(page.query))
     return (
       <>
         <Tabs
           label="Parts of the ledger"
           tabs={[
-            { title: 'Movements', path: pathOf('ledger'), isCurrent: by.length === 0 },
+            // They are those of an engine of this machine.
+            ...(target.isServer
+              ? []
+              : [{ title: 'Movements', path: pathOf('ledger'), isCurrent: by.length === 0 }]),
             ...groupings.map((name) => ({
               title: `By ${name}`,
               path: pathOf('ledger', {
@@ -55,7 +64,7 @@ export const ledger: View = {
   },
   actions: {
     export: async (ports, fields) => {
-      const by = readGroupings([fields.by ?? ''])
+      const by = readGroupings(ports, [fields.by ?? ''])
       const format = fields.format === 'ndjson' ? 'ndjson' : 'csv'
       const text = ports.render(await recordsOf(ports, by, fields), format)
       return new Response(ReadableStream.from(text).pipeThrough(new TextEncoderStream()), {
@@ -68,20 +77,22 @@ export const ledger: View = {
   },
 }
 
-/** Returns what sums are asked for by, in the order of `groupings`; nothing for movements. */
-function readGroupings(texts: readonly string[]): readonly By[] {
+/** Returns what sums are asked for by, in the order of `groupings`; nothing for movements, which a server does not tell. */
+function readGroupings({ target }: DashboardPorts, texts: readonly string[]): readonly By[] {
   // The page joins the values of a form's field by line breaks.
   const asked = texts.flatMap((text) => text.split(/[,\n]/))
-  return groupings.filter((name) => asked.includes(name))
+  const by = groupings.filter((name) => asked.includes(name))
+  return by.length === 0 && target.isServer ? ['day'] : by
 }
 
 /** Days in UTC, both included. */
 type Days = Readonly<Record<'from' | 'to', string>>
 
-/** Returns the days of a form, by default the last ones: of real time for runs, else by the engine's clock. */
-async function readDays({ admin }: DashboardPorts, by: readonly By[], { from, to }: Partial<Days>) {
-  const clock = await admin.clock()
-  const now = by.includes('run') ? clock.now - clock.offsetMs : clock.now
+/** Returns the days of a form, by default the last ones: of real time for the ledger of this machine, else by the engine's clock. */
+async function readDays(ports: DashboardPorts, by: readonly By[], { from, to }: Partial<Days>) {
+  const now = isOfMachine(ports, by)
+    ? ports.now()
+    : ((await (await ports.admin())?.clock())?.now ?? ports.now())
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)
   return { from: isDay(from) ? from : day(now - (usualDays - 1) * dayMs), to: isDay(to) ? to : day(now) }
 }
@@ -95,7 +106,8 @@ async function recordsOf(ports: DashboardPorts, by: readonly By[], fields: Reado
   // All movements are exported unless days are chosen.
   if (by.length === 0) {
     const [from, to] = [dayOf(fields.from ?? ''), dayOf(fields.to ?? '')]
-    return () => ports.admin.ledger(withoutUndefined({ from, to: to === undefined ? to : to + dayMs }))
+    const admin = await engineOf(ports)
+    return () => admin.ledger(withoutUndefined({ from, to: to === undefined ? to : to + dayMs }))
   }
   const sums = await readSums(ports, by, await readDays(ports, by, fields), onlyOf(fields))
   return async function* () {
@@ -125,14 +137,14 @@ async function readSums(
 ): Promise<readonly Sum[]> {
   const isWanted = (one: { readonly member: string | null; readonly operation: string }) =>
     (member === '' || one.member === member) && (operation === '' || one.operation === operation)
-  if (by.includes('run')) return sumSpent((await ports.spent(days)).filter(isWanted), by)
+  if (isOfMachine(ports, by)) return sumSpent((await ports.spent(days)).filter(isWanted), by)
   const only = withoutUndefined({ member: member || undefined, operation: operation || undefined })
-  return await ports.admin.consumption({ ...rangeOf(days), ...only }, by as readonly Grouping[])
+  return await (await engineOf(ports)).consumption({ ...rangeOf(days), ...only }, by as readonly Grouping[])
 }
 
 /** Returns who spent something on some days, or on which operations. */
 async function namesOf(ports: DashboardPorts, by: readonly By[], days: Days, name: keyof Only) {
-  const of = by.includes('run') ? (['run', name] as const) : ([name] as const)
+  const of = isOfMachine(ports, by) ? (['run', name] as const) : ([name] as const)
   const sums = await readSums(ports, of, days, onlyOf({}))
   return [...new Set(sums.flatMap((sum) => sum[name] ?? []))].toSorted()
 }
@@ -192,7 +204,7 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
           ...by.map((name) => ({ title: titles[name], cell: (sum: Sum) => nameOf(name, sum[name]) })),
           'credits',
           {
-            title: by.includes('run') ? 'Calls' : 'Movements',
+            title: isOfMachine(ports, by) ? 'Calls' : 'Movements',
             number: true,
             cell: (sum) => formatNumber(countOf(sum)),
           },
@@ -205,6 +217,11 @@ async function sumsOf({ ports, query }: Page, by: readonly By[], days: Days): Pr
           Nothing was spent on these days. Choose others, or try:{' '}
         </Empty>
       </Table>
+      {isOfMachine(ports, by) && (
+        <Empty command="ledger check">
+          This is what this machine spent, with the members of its proxies. To compare it with the target:{' '}
+        </Empty>
+      )}
       {sums.length > maxSums && <Empty>These are the newest {maxSums}; an export has all.</Empty>}
     </Section>
   )
@@ -214,18 +231,20 @@ const titles = {
   day: 'Day (UTC)',
   operation: 'Command',
   member: 'Member',
+  target: 'Target',
   run: 'Run of this machine',
 } as const
 
 function nameOf(by: By, key: string | null | undefined): Html {
   if (by === 'run') return !key ? 'single calls' : <a href={pathOf('runs', { id: key })}>{key}</a>
-  return !key ? none : commandOf(key)
+  if (!key) return none
+  return by === 'target' ? shownTarget(key) : commandOf(key)
 }
 
 async function movementsOf({ ports, query }: Page): Promise<Html> {
   const given = Number(query.get('before') ?? Number.NaN)
   const before = Number.isSafeInteger(given) && given > 0 ? given : undefined
-  const movements = await ports.admin.movementsBefore(before, pageSize)
+  const movements = await (await engineOf(ports)).movementsBefore(before, pageSize)
   const last = movements.at(-1)?.seq ?? 1
   if (movements.length === 0)
     return (

@@ -1,12 +1,27 @@
 import { isMeteredPlan, type QuotaName, quotaLabel } from '../../api/operations/plans.js'
 import { commandOf } from '../../api/operations/table.js'
 import { dayMs } from '../../api/values/dates.js'
-import type { LimitsReport } from '../../engine/admin/admin.js'
+import type { Admin } from '../../engine/admin/admin.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
 import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
-import { Bar, count, Empty, Facts, formatNumber, pathOf, Section, Table, Time } from '../page/elements.js'
-import type { DashboardPorts, Html, ListedRun, View } from '../page/view.js'
+import { sumSpent } from '../../runs/journal/spending.js'
+import { isEngineName } from '../../runs/target-name.js'
+import {
+  Bar,
+  count,
+  Empty,
+  Facts,
+  formatNumber,
+  LinkLine,
+  none,
+  pathOf,
+  Section,
+  Table,
+  Time,
+} from '../page/elements.js'
+import type { DashboardPorts, Html, ListedRun, Problem, ShownLimits, View } from '../page/view.js'
+import { little, memberTable, scarceWeeks, type Week, weeksOf } from './weeks.js'
 
 const chartDays = 30
 
@@ -14,31 +29,47 @@ export const overview: View = {
   name: '',
   title: 'Overview',
   render: async ({ ports }) => {
-    const { admin } = ports
-    const { now } = await admin.clock()
-    const from = Math.floor(now / dayMs) * dayMs - (chartDays - 1) * dayMs
-    const [limits, status, days, operations] = await Promise.all([
-      ports.limits(),
-      admin.status(),
-      admin.consumption({ from }, ['day']),
-      admin.consumption({ from }, ['operation']),
+    const { target } = ports
+    const admin = await ports.admin()
+    // What an engine of this machine did is no part of what happens at a server.
+    const engine = target.isServer ? undefined : admin
+    const from = await firstDay(ports, engine)
+    // First, as a server takes its time, and the rest is to be no older.
+    const limits = await ports.limits()
+    const [status, days, operations, weeks] = await Promise.all([
+      engine?.status(),
+      spentBy(ports, engine, from, 'day'),
+      spentBy(ports, engine, from, 'operation'),
+      admin ? weeksOf(ports, admin) : [],
     ])
-    const source = await ports.source()
-    const work = (await admin.jobs(20, 'running')).concat(await admin.jobs(20, 'queued'))
+    const work = engine ? (await engine.jobs(20, 'running')).concat(await engine.jobs(20, 'queued')) : []
     // A run that was killed is told as stopped.
     const begun = await ports.runs.list({ status: 'running', limit: 20 }, false)
     const runs = begun.filter(({ status: state }) => state === 'running')
     const stopped = begun
       .filter(({ status: state }) => state === 'stopped')
       .concat(await ports.runs.list({ status: 'stopped', limit: 5 }, false))
+    const known = 'error' in limits ? undefined : limits
+    const source = await ports.source(known?.member)
     return (
       <div class="grid">
-        <Section title="Credits">{balanceOf(limits, source?.text)}</Section>
-        <Section title="Needs attention">{await attention(ports, limits, status, stopped)}</Section>
+        <Section title="Credits">
+          {'error' in limits ? problemOf(limits) : balanceOf(limits, source?.text)}
+        </Section>
+        <Section title="Needs attention">
+          {await attention(ports, { limits, engine, status, stopped, weeks })}
+        </Section>
+        {target.isServer && admin && (
+          <Section title="Members this week" wide>
+            {memberTable(ports, weeks)}
+          </Section>
+        )}
         <Section title="Credits by day" wide>
           {days.length === 0 ? (
             <Empty command="accounts enrich --domain acme-robotics.example">
-              Nothing was spent in the last 30 days. Try:{' '}
+              {target.isServer
+                ? 'This machine spent nothing there in the last 30 days. Try: '
+                : 'Nothing was spent in the last 30 days. Try: '}
             </Empty>
           ) : (
             dayChart(days, from)
@@ -54,20 +85,80 @@ export const overview: View = {
           </Table>
         </Section>
         <Section title="Running work">{runningTable(work, runs)}</Section>
-        <Section title="Quotas" wide>
-          {isMeteredPlan(limits.plan) ? (
-            quotaTable(limits.quotas)
-          ) : (
-            <Empty>Your own data has no quotas.</Empty>
-          )}
-        </Section>
-        <Section title="Rate limits" wide>
-          {windowTable(limits.windows)}
-        </Section>
+        {!target.isServer && (await spentAtServers(ports))}
+        {known && (
+          <>
+            <Section title="Quotas" wide>
+              {isMetered(known.plan) ? quotaTable(known.quotas) : <Empty>Your own data has no quotas.</Empty>}
+            </Section>
+            <Section title="Rate limits" wide>
+              {windowTable(known.windows)}
+            </Section>
+          </>
+        )}
       </div>
     )
   },
 }
+
+/** Returns when the first day of the chart begins: by the engine's clock, at a server in real time. */
+async function firstDay(ports: DashboardPorts, engine: Admin | undefined): Promise<number> {
+  const now = engine ? (await engine.clock()).now : ports.now()
+  return Math.floor(now / dayMs) * dayMs - (chartDays - 1) * dayMs
+}
+
+const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** Sums what was spent since a day: the movements of an engine, else what this machine has on record at the server. */
+async function spentBy(
+  ports: DashboardPorts,
+  engine: Admin | undefined,
+  from: number,
+  by: 'day' | 'operation',
+) {
+  if (engine) return engine.consumption({ from }, [by])
+  const { target } = ports
+  const all = target.isServer ? await ports.spent({ from: isoDay(from), to: isoDay(ports.now()) }) : []
+  return sumSpent(
+    all.filter((one) => one.target === target.name && one.credits > 0),
+    [by],
+  ) as readonly Pick<Consumption, 'credits' | 'day' | 'operation'>[]
+}
+
+/** What this machine and the members of its proxies spent elsewhere, which the balance above says nothing of. */
+async function spentAtServers(ports: DashboardPorts): Promise<Html> {
+  const all = await ports.spent({
+    from: isoDay(ports.now() - (chartDays - 1) * dayMs),
+    to: isoDay(ports.now()),
+  })
+  const there = all.filter(
+    ({ target, credits }) => target !== 'local' && !isEngineName(target) && credits > 0,
+  )
+  if (there.length === 0) return ''
+  return (
+    <Section title="Spent at servers in 30 days" wide>
+      <Table
+        label="Spent at servers"
+        columns={[
+          { title: 'Server', cell: ({ target }) => target ?? none },
+          'member',
+          'credits',
+          { title: 'Calls', number: true, cell: ({ calls }) => formatNumber(calls) },
+        ]}
+        rows={sumSpent(there, ['target', 'member'])}
+      />
+      <LinkLine path={pathOf('ledger', { by: 'target' })}>The ledger by target</LinkLine>
+      <Empty command={`dashboard --base-url ${there[0]?.target}`}>To see what is left there: </Empty>
+    </Section>
+  )
+}
+
+const problemOf = ({ error, hint }: Problem) => (
+  <>
+    <p class="refusal">{error}</p>
+    {hint !== '' && <p class="empty">{hint}</p>}
+  </>
+)
 
 /** What is under way: jobs of the engine and batches of this machine. */
 function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
@@ -97,38 +188,46 @@ function runningTable(work: readonly AsyncJob[], runs: readonly ListedRun[]) {
   )
 }
 
-const balanceOf = ({ plan, credits, weekly }: LimitsReport, source: string | undefined) => (
+const isMetered = (plan: string | null): boolean => plan === null || isMeteredPlan(plan)
+
+const figureOf = ({ plan, credits: { enrichment } }: ShownLimits): string => {
+  if (!isMetered(plan)) return 'none needed'
+  return enrichment === null ? 'not known' : formatNumber(enrichment)
+}
+
+const balanceOf = (limits: ShownLimits, source: string | undefined) => (
   <>
-    <p class="figure">{isMeteredPlan(plan) ? formatNumber(credits.enrichment) : 'none needed'}</p>
-    <Facts
-      facts={{
-        'Answers from': source,
-        Held: count(credits.held, 'credit'),
-        Plan: plan,
-        'Next grant': (
-          <>
-            {formatNumber(credits.nextAllocation.credits)} at <Time at={credits.nextAllocation.at} />
-          </>
-        ),
-        'This week': weekly ? (
-          <>
-            {formatNumber(weekly.left)} left of {formatNumber(weekly.limit)}; resets at{' '}
-            <Time at={weekly.resetsAt} />
-          </>
-        ) : undefined,
-      }}
-    />
+    <p class="figure">{figureOf(limits)}</p>
+    <Facts facts={{ 'Answers from': source, ...balanceFacts(limits) }} />
   </>
 )
 
-const quotaTable = (quotas: LimitsReport['quotas']) => (
+const balanceFacts = ({ plan, credits, weekly }: ShownLimits) => ({
+  Held: credits.held === null || !isMetered(plan) ? undefined : count(credits.held, 'credit'),
+  Plan: plan ?? undefined,
+  'Next grant':
+    credits.nextAllocation && isMetered(plan) ? (
+      <>
+        {formatNumber(credits.nextAllocation.credits)} at <Time at={credits.nextAllocation.at} />
+      </>
+    ) : undefined,
+  'This week': weekly ? (
+    <>
+      {formatNumber(weekly.left)} left of {formatNumber(weekly.limit)}; resets at{' '}
+      <Time at={weekly.resetsAt} />
+    </>
+  ) : undefined,
+})
+
+const quotaTable = (quotas: ShownLimits['quotas']) => (
   <Table
     label="Quotas"
     columns={[
       'quota',
       {
         title: 'In use',
-        cell: ({ quota, used, limit }) => <Bar label={quota} value={used} max={limit} />,
+        cell: ({ quota, used, limit }) =>
+          used === null || limit === null ? none : <Bar label={quota} value={used} max={limit} />,
       },
       'used',
       'remaining',
@@ -136,11 +235,13 @@ const quotaTable = (quotas: LimitsReport['quotas']) => (
       'resetsAt',
     ]}
     rows={Object.entries(quotas).map(([name, state]) => ({ quota: quotaLabel(name as QuotaName), ...state }))}
-  />
+  >
+    <Empty>The target does not say its quotas.</Empty>
+  </Table>
 )
 
 /** Windows that requests have opened; the others are full. */
-const windowTable = (windows: LimitsReport['windows']) => (
+const windowTable = (windows: ShownLimits['windows']) => (
   <Table
     label="Rate limits"
     columns={[
@@ -157,11 +258,6 @@ const windowTable = (windows: LimitsReport['windows']) => (
   </Table>
 )
 
-type Status = Awaited<ReturnType<DashboardPorts['admin']['status']>>
-
-/** The share of a quota that is worth a notice while it is left. */
-const little = 0.1
-
 /** The operation of the record of a flow. */
 const flow = 'flow'
 
@@ -173,28 +269,55 @@ function withoutSteps(runs: readonly ListedRun[]): readonly ListedRun[] {
   return runs.filter(({ operation, file }) => operation === flow || !flows.has(file))
 }
 
-async function attention(
-  { admin }: DashboardPorts,
-  { quotas }: LimitsReport,
-  status: Status,
-  stopped: readonly ListedRun[],
-): Promise<Html> {
-  const failedJobs = await admin.jobs(5, 'failed')
-  // They may have been removed since the status was read.
-  const faults = status.faults > 0 ? await admin.faults() : []
-  const notes: Html[] = [
-    isMeteredPlan(status.plan) && status.credits.enrichment === 0 && (
+interface Looked {
+  readonly limits: ShownLimits | Problem
+  readonly engine: Admin | undefined
+  readonly status: Awaited<ReturnType<Admin['status']>> | undefined
+  readonly stopped: readonly ListedRun[]
+  readonly weeks: readonly Week[]
+}
+
+/** What is left at the target, where that is little. */
+function scarcities({ target }: DashboardPorts, limits: ShownLimits | Problem): readonly (Html | false)[] {
+  if ('error' in limits) return [limits.error]
+  const { plan, credits, quotas, weekly } = limits
+  return [
+    isMetered(plan) && credits.enrichment !== null && credits.enrichment <= 0 && (
       <>
-        No credits are left. Add some: <code>prospect engine credits add 1000</code>
+        No credits are left
+        {target.isServer ? ` at ${target.shown}. Buy some from your vendor.` : '. Add some: '}
+        {!target.isServer && <code>prospect engine credits add 1000</code>}
       </>
     ),
-    ...Object.entries(quotas)
-      .filter(([, { remaining, limit }]) => remaining <= limit * little)
-      .map(([name, { remaining, limit }]) => (
-        <>
-          {quotaLabel(name as QuotaName)}: {formatNumber(remaining)} of {formatNumber(limit)} left.
-        </>
-      )),
+    !!weekly && weekly.left <= weekly.limit * little && (
+      <>
+        {weekly.left === 0 ? 'Your week is used up' : `${formatNumber(weekly.left)} of your week are left`}:
+        the limit is {count(weekly.limit, 'credit')}, until <Time at={weekly.resetsAt} />.
+      </>
+    ),
+    ...Object.entries(quotas).map(
+      ([name, { remaining, limit }]) =>
+        remaining !== null &&
+        limit !== null &&
+        remaining <= limit * little && (
+          <>
+            {quotaLabel(name as QuotaName)}: {formatNumber(remaining)} of {formatNumber(limit)} left.
+          </>
+        ),
+    ),
+  ]
+}
+
+async function attention(
+  ports: DashboardPorts,
+  { limits, engine, status, stopped, weeks }: Looked,
+): Promise<Html> {
+  const failedJobs = (await engine?.jobs(5, 'failed')) ?? []
+  // They may have been removed since the status was read.
+  const faults = engine && status && status.faults > 0 ? await engine.faults() : []
+  const notes: Html[] = [
+    ...scarcities(ports, limits),
+    ...scarceWeeks(ports, weeks),
     ...withoutSteps(stopped).map(({ id, operation: what, file, done, rows }) =>
       what === flow ? (
         <>
@@ -213,12 +336,12 @@ async function attention(
         {error ?? 'no reason is known'}.
       </>
     )),
-    status.deliveries.failed > 0 && (
+    status !== undefined && status.deliveries.failed > 0 && (
       <a href={pathOf('jobs', { deliveries: 'failed' })}>
         {count(status.deliveries.failed, 'delivery')} failed.
       </a>
     ),
-    status.clock.frozen && <>The engine clock is frozen.</>,
+    status?.clock.frozen === true && <>The engine clock is frozen.</>,
     faults.length > 0 && (
       <>
         {describeFaults(faults)} To remove them: <code>prospect engine faults clear</code>
@@ -228,7 +351,9 @@ async function attention(
   if (notes.length === 0)
     return (
       <Empty>
-        Nothing: no run has stopped, no job or delivery has failed, and no quota is nearly used up.
+        {engine
+          ? 'Nothing: no run has stopped, no job or delivery has failed, and no quota or week is nearly used up.'
+          : 'Nothing: no run has stopped, credits are left, and no quota or week is nearly used up.'}
       </Empty>
     )
   return (
@@ -244,7 +369,7 @@ const height = 120
 const step = 14
 
 /** One bar for each day, drawn without a library: SVG with attributes only, which the security policy permits. */
-function dayChart(sums: readonly Consumption[], from: number) {
+function dayChart(sums: readonly Pick<Consumption, 'day' | 'credits'>[], from: number) {
   const known = new Map(sums.map((sum) => [sum.day, sum.credits]))
   const days = Array.from({ length: chartDays }, (_, at) => {
     const by = new Date(from + at * dayMs).toISOString().slice(0, 10)

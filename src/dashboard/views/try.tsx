@@ -20,7 +20,7 @@ import {
   requestFields,
   Section,
 } from '../page/elements.js'
-import type { DashboardPorts, Fields, Html, Page, View } from '../page/view.js'
+import { type DashboardPorts, engineOf, type Fields, type Html, type Page, type View } from '../page/view.js'
 
 /** Any operation as a form: what it would send and cost, the same as `curl` and as a command, and the reply. */
 export const tryIt: View = {
@@ -82,14 +82,18 @@ export const tryIt: View = {
 const findOperation = (id: string | undefined): Operation | undefined =>
   operations().find((one) => one.id === id)
 
-async function read(fields: Fields, { limits }: DashboardPorts) {
+async function read(fields: Fields, ports: DashboardPorts) {
   const chosen = findOperation(fields.operation)
   if (!chosen) throw new ApiError('not_found')
-  const row = operationOn(chosen, (await limits()).plan)
+  // The prices of a server are its own, whatever its plan is called.
+  const row = ports.target.isServer ? chosen : operationOn(chosen, await planHere(ports))
   const shape = await shapeOf(row.id)
   const input = withOwnWebhook(row.id, shape, readRequest(shape, fields))
   return { row, shape, input, request: dryRun(row, shape, input) }
 }
+
+const planHere = async (ports: DashboardPorts): Promise<string> =>
+  (await (await engineOf(ports)).status()).plan
 
 const priceOf = ({ price }: DryRun): string =>
   price.max === null ? 'credits for each record found' : `at most ${count(price.max, 'credit')}`
@@ -149,8 +153,15 @@ async function requestOf(texts: Fields, ports: DashboardPorts, isReadOnly: boole
       {code('As a command', shellCommandOf(row, shape, input, texts))}
       {code('With curl', curlOf(request, ports.apiUrl()))}
       <p class="empty">
-        The key is read from PROSPECT_API_KEY in your shell. Create one under{' '}
-        <a href="/dashboard/engine">Engine</a>.
+        The key is read from PROSPECT_API_KEY in your shell.{' '}
+        {ports.apiUrl() === ports.target.name ? (
+          `It is the one that ${ports.target.shown} has given you.`
+        ) : (
+          <>
+            Create one under{' '}
+            <a href="/dashboard/engine">{ports.target.isServer ? 'Members and keys' : 'Engine'}</a>.
+          </>
+        )}
       </p>
       {!isReadOnly && (
         <ActionButton

@@ -5,30 +5,34 @@ import { text } from 'node:stream/consumers'
 import type { Caller } from '../../../api/calls/caller.js'
 import type { Report } from '../../../api/calls/errors.js'
 import { once, withoutUndefined } from '../../../api/values/objects.js'
-import type {
-  DashboardPorts,
-  InboxPort,
-  ListedRun,
-  RestQuote,
-  RunsPort,
+import {
+  type DashboardPorts,
+  engineOf,
+  type InboxPort,
+  type ListedRun,
+  type Problem,
+  type RestQuote,
+  type RunsPort,
+  type ShownLimits,
 } from '../../../dashboard/page/view.js'
 import type { Dashboard } from '../../../dashboard/server.js'
-import type { Admin } from '../../../engine/admin/admin.js'
 import { flowOperation } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
+import { isRefused, limitsOf } from '../../call/confirm.js'
 import { createSpendingLayer, openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { localOrigin, storedKey } from '../../context/credentials.js'
-import { Stop, UsageError } from '../../context/errors.js'
-import { openAdmin, openEvents, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
+import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { notSetUp, openEvents, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import { reportOf } from '../../messages.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import { targetUrl } from '../../options/webhooks.js'
 import { notifyBug, renderRecords } from '../../output/print.js'
 import { makeKey } from '../../target/local-target.js'
+import { targetIn } from '../../target/resolve-target.js'
 import { forgetDeadKey } from '../engine/members.js'
 import { checkSent, readNumbers, type SendRequest, sendEvents } from '../events/events.js'
 import { stepsOf } from '../flow/show.js'
@@ -38,7 +42,8 @@ export interface DashboardChoices {
   readonly isReadOnly: boolean
   readonly origin: () => string
   readonly apiUrl: () => string
-  readonly source: DashboardPorts['source']
+  /** Whether calls go through a proxy with keys of this machine's workspace, which records what they cost. */
+  readonly isProxy?: boolean
 }
 
 export const exposureOptions = optionRows({
@@ -51,25 +56,23 @@ type ExposureOptions = OptionsOf<typeof exposureOptions> & { readonly public?: b
 export const refusesActions = ({ public: isPublic, readOnly }: ExposureOptions): boolean =>
   readOnly === true || isPublic === true
 
-/** Opens the dashboard of the workspace in use over the ports behind the commands. `caller` answers what is tried. */
+/** Opens the dashboard of the target of a context over the ports behind the commands. `caller` answers what is tried. */
 export async function openDashboard(
   context: Context,
   caller: Caller,
-  { isReadOnly, origin, apiUrl, source }: DashboardChoices,
+  { isReadOnly, origin, apiUrl, isProxy = false }: DashboardChoices,
 ): Promise<Dashboard> {
   const { createDashboard } = await import('../../../dashboard/server.js')
   const { watchDatabases } = await import('../../../storage/database/open.js')
-  const admin = await openAdmin(context.withGlobals({ local: true }))
-  const workspace = (await admin.status()).workspace
   const { engine, state, catalogue } = context.home
+  const ports = openEnginePorts(context, caller, isProxy)
   return createDashboard({
     isReadOnly,
-    workspace,
+    workspace: (await (await ports.admin())?.status())?.workspace,
     ports: {
-      admin,
-      ...openEnginePorts(context, admin, caller, workspace.id),
+      ...ports,
       apiUrl,
-      source,
+      source: (member) => context.source(member),
       catalogue: async () => {
         const catalogue = await context.catalogue()
         const suppressor = await suppressorFor(await openWorkspaceOwner(context))
@@ -89,28 +92,83 @@ export async function openDashboard(
   })
 }
 
-function openEnginePorts(
-  context: Context,
-  admin: Admin,
-  caller: Caller,
-  workspaceId: string,
-): Pick<DashboardPorts, 'limits' | 'call' | 'spent' | 'revokeKey' | 'render'> {
+type EnginePorts = Pick<
+  DashboardPorts,
+  'target' | 'admin' | 'limits' | 'now' | 'call' | 'spent' | 'revokeKey' | 'render'
+>
+
+function openEnginePorts(context: Context, caller: Caller, isProxy: boolean): EnginePorts {
   const local = context.withGlobals({ local: true })
-  const recorded = createSpendingLayer(local)(caller)
+  const target = targetIn(context)
+  const recorded = isProxy ? caller : createSpendingLayer(context)(caller)
   const spending = once(() => openSpending(context))
+  const openAdmin = async () => ((await local.isSetUp()) ? local.admin() : undefined)
   // A command or this page may have revoked it, and the next one made another.
-  const apiKey = async () =>
-    storedKey(context.home, localOrigin(workspaceId)) ?? (await makeKey(local, admin))
+  const localKey = async () => {
+    const admin = await engineOf({ admin: openAdmin })
+    const { workspace } = await admin.status()
+    return storedKey(context.home, localOrigin(workspace.id)) ?? (await makeKey(local, admin))
+  }
+  const serverLimits = atMostEvery(askedMs, context, () => readServerLimits(context))
   return {
-    limits: async () => admin.limits(await apiKey()),
-    call: async (operation, input, idempotencyKey) =>
-      recorded.call(operation, input, withoutUndefined({ apiKey: await apiKey(), idempotencyKey })),
+    target:
+      target.kind === 'local'
+        ? { isServer: false, name: 'local', shown: 'this machine' }
+        : { isServer: true, name: target.baseUrl, shown: new URL(target.baseUrl).host },
+    admin: openAdmin,
+    now: () => context.clock.now(),
+    limits: async () => {
+      if (target.kind === 'remote') return serverLimits()
+      const admin = await openAdmin()
+      return admin ? admin.limits(await localKey()) : (reportOf(notSetUp(context.home)) as Problem)
+    },
+    call: async (operation, input, idempotencyKey) => {
+      const apiKey = target.kind === 'local' || isProxy ? await localKey() : await context.apiKey()
+      return recorded.call(operation, input, withoutUndefined({ apiKey, idempotencyKey }))
+    },
     spent: async (days) => (await spending()).list(days),
     revokeKey: async (id) => {
+      const admin = await engineOf({ admin: openAdmin })
       await admin.revokeKey(id)
       await forgetDeadKey(local, admin)
     },
     render: renderRecords,
+  }
+}
+
+/** A server is asked for its limits no more often than this, in milliseconds, and for so many seconds. */
+const askedMs = 1_000
+const askedSeconds = 10
+
+/** Returns what a server says of its limits, or why it does not. */
+async function readServerLimits(context: Context): Promise<ShownLimits | Problem> {
+  const { timeout = askedSeconds } = context.globals
+  try {
+    const found = await limitsOf(context.withGlobals({ timeout }))
+    return isRefused(found) ? reportOfReply(found.reply) : found
+  } catch (error) {
+    const known = reportOf(error)
+    if (known) return known
+    throw error
+  }
+}
+
+/** Returns a function that asks at most once in a time. Who asks meanwhile shares the next answer, which is newer. */
+function atMostEvery<T>(
+  ms: number,
+  { clock, sleep }: Pick<Context, 'clock' | 'sleep'>,
+  ask: () => Promise<T>,
+): () => Promise<T> {
+  let next: Promise<T> | undefined
+  let last = Number.NEGATIVE_INFINITY
+  return () => {
+    next ??= (async () => {
+      await sleep(Math.max(0, Math.min(ms, last + ms - clock.now())))
+      next = undefined
+      last = clock.now()
+      return ask()
+    })()
+    return next
   }
 }
 

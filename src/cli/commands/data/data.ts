@@ -10,12 +10,19 @@ import { foldText } from '../../../identity/name.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import { openStateOf, openWorkspaceOwner, suppressorFor, thisMachine } from '../../context/open-databases.js'
+import {
+  openStateOf,
+  openWorkspaceOwner,
+  requireWorkspace,
+  suppressorFor,
+  thisMachine,
+} from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, durationMs, optionRows, withCatalogueOption } from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { countOf, listCounts } from '../../output/text.js'
+import { hasCatalogue } from '../../target/local-target.js'
 import { importCommand, kindArgument } from './import.js'
 import {
   type ExistingDatabases,
@@ -35,11 +42,9 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
     command('stats', 'Count the records of each kind')
       .withOptions(catalogueOption)
       .printResult(async (outer, { options }) => {
-        const { home, catalogue } = withCatalogueOption(outer, options)
-        const { hasSharedCatalogue, isShared } = await import('../../../storage/database/open.js')
-        // A missing shared catalogue is not created.
-        if (isShared(home) && !(await hasSharedCatalogue(home.engine))) return nothing
-        return (await catalogue()).stats()
+        const context = withCatalogueOption(outer, options)
+        await requireData(context)
+        return (await hasCatalogue(context.home)) ? (await context.catalogue()).stats() : nothing
       }),
     command('export', 'Print all records of a kind, oldest first, or everything about one person')
       .addArgument(kindArgument('[kind]'))
@@ -58,6 +63,7 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
         }
         if (args[0] === undefined) throw new Refusal('usage.no_kind')
         const kind = args[0] as RecordKind
+        await requireData(context)
         const catalogue = await context.catalogue()
         const suppressor = await suppressorFor(await openWorkspaceOwner(context))
         const records = async function* () {
@@ -119,6 +125,11 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
           )
       }),
   ])
+
+/** Throws a Refusal where nothing was set up: an empty file would be written over that of another home. */
+async function requireData(context: Context): Promise<void> {
+  if (!(await hasCatalogue(context.home))) await requireWorkspace(context, 'engine')
+}
 
 const filesOf = ({ home }: Context): string[] => [home.catalogue, home.engine, home.state]
 

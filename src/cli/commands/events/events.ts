@@ -86,7 +86,7 @@ export const eventsCommand: CommandFactory = ({ command, group }) =>
         const now = context.clock.now()
         const sample = (samples.events as Readonly<Record<string, object>>)[name]
         const body = JSON.stringify({ ...sample, created_at: new Date(now).toISOString() })
-        const secret = await (await openAdmin(context)).webhookSecret(false)
+        const secret = await (await openAdmin(context, 'records')).webhookSecret(false)
         const { ok, answer } = await passOn(target, { headers: sign(id, now, body, [secret]), body })
         const sent = [{ id, event: name, delivered: ok, answer }]
         await print(context, sent, sentView)

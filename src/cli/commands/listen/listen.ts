@@ -9,7 +9,7 @@ import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { deliveriesPort } from '../../call/receive.js'
 import type { Context, StreamsContext } from '../../context/context.js'
 import { aborted, interruptible } from '../../context/io.js'
-import { openAdmin, openEvents } from '../../context/open-databases.js'
+import { openEvents } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import {
@@ -140,9 +140,9 @@ async function readTrust(context: Context, choice: SecretChoice) {
   const from = secretSource(context.streams, choice) ?? null
   if (secrets.length > 0)
     return { secrets, secret: null, from, words: `Signatures are verified with the secret of ${from}.` }
-  if (!context.isLocal())
+  if (!context.isLocal() || !(await context.isSetUp()))
     return { secrets, secret: null, from, words: 'Signatures are not verified: no secret is known.' }
-  const admin = await openAdmin(context)
+  const admin = await context.admin()
   const secret = await admin.webhookSecret(false)
   let last: readonly string[] = [secret]
   const known = async () => {

@@ -12,7 +12,7 @@ import { forgetKey, keyIn, providerKeyName, storedKey, storeKey } from '../../co
 import { UsageError } from '../../context/errors.js'
 import { checkSecret } from '../../context/home.js'
 import { readStdin, readText } from '../../context/io.js'
-import { openAdmin, openEngineStore } from '../../context/open-databases.js'
+import { openAdmin, openEngineStore, requireEngine } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { attribute } from '../../options/schema-options.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
@@ -24,43 +24,47 @@ import { formatNumber, type Look } from '../../output/text.js'
 
 export const providersCommand: CommandFactory = ({ command, group }) =>
   group('providers', 'Data vendors of your own, which a waterfall asks in turn', [
-    command('list', 'List what a waterfall asks, in its order').printResult(
-      async (context) => {
-        const registry = await openRegistry(context)
-        const [providers, orders] = [await registry.list(), await registry.orders()]
-        const workspaceId = await registry.workspaceId()
-        const { kindsOf } = await import('../../../providers/registry.js')
-        const rows = providers.map((provider) => ({
-          name: provider.name,
-          kinds: kindsOf(provider),
-          state: stateOf(context, provider, workspaceId),
-          base_url: (provider.definition as { readonly base_url: string }).base_url,
-          orders: orders.flatMap(({ kind, names, condition }) => {
-            const place = names.indexOf(provider.name) + 1
-            return place > 0 ? [`${kind} ${place}${condition && ` when ${condition}`}`] : []
-          }),
-        }))
-        const free = { base_url: null, orders: [] }
-        const stored = ['email', 'personal_email', 'phone', 'person', 'company']
-        return [
-          { ...free, name: 'catalogue', kinds: stored, state: 'built in, first' },
-          ...rows,
-          { ...free, name: 'pattern', kinds: ['email'], state: 'built in, last' },
-          { ...free, name: 'mx', kinds: ['verify'], state: 'built in' },
-        ]
-      },
-      { columns: ['name', 'kinds', 'state', 'orders', 'base_url'], optional: ['orders', 'base_url'] },
-    ),
+    command('list', 'List what a waterfall asks, in its order')
+      .reads('engine')
+      .printResult(
+        async (context) => {
+          const registry = await openRegistry(context)
+          const [providers, orders] = [await registry.list(), await registry.orders()]
+          const workspaceId = await registry.workspaceId()
+          const { kindsOf } = await import('../../../providers/registry.js')
+          const rows = providers.map((provider) => ({
+            name: provider.name,
+            kinds: kindsOf(provider),
+            state: stateOf(context, provider, workspaceId),
+            base_url: (provider.definition as { readonly base_url: string }).base_url,
+            orders: orders.flatMap(({ kind, names, condition }) => {
+              const place = names.indexOf(provider.name) + 1
+              return place > 0 ? [`${kind} ${place}${condition && ` when ${condition}`}`] : []
+            }),
+          }))
+          const free = { base_url: null, orders: [] }
+          const stored = ['email', 'personal_email', 'phone', 'person', 'company']
+          return [
+            { ...free, name: 'catalogue', kinds: stored, state: 'built in, first' },
+            ...rows,
+            { ...free, name: 'pattern', kinds: ['email'], state: 'built in, last' },
+            { ...free, name: 'mx', kinds: ['verify'], state: 'built in' },
+          ]
+        },
+        { columns: ['name', 'kinds', 'state', 'orders', 'base_url'], optional: ['orders', 'base_url'] },
+      ),
     command('add', 'Add a provider from its file, or from a template, and store its key')
       .argument('<file>', `its file (YAML or JSON), or a template: ${Object.keys(templates).join(', ')}`)
       .withOptions(addOptions)
       .printResult(async (context, { args: [source = ''], options }) => {
-        const registry = await openRegistry(context)
+        requireLocal(context)
         const { checkKey, checkProvider, kindsOf } = await import('../../../providers/registry.js')
         const { allowTarget = [] } = options
         const file = await checkProvider(await readSource(context, source), source, allowTarget)
         const key = await readKey(context, source, options)
         checkKey(file, key)
+        await openAdmin(context, 'records')
+        const registry = await openRegistry(context)
         const added = await registry.add(file, allowTarget)
         const keyName = providerKeyName(added.workspaceId, added.name)
         storeKey(context, keyName, key)
@@ -130,10 +134,14 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
     ),
   ])
 
-/** Opens the providers of the workspace in use, which the first use creates. */
-async function openRegistry(context: Context): Promise<Registry> {
+function requireLocal(context: Context): void {
   if (!context.isLocal()) throw new Refusal('usage.providers_of_server')
-  await openAdmin(context)
+}
+
+/** Opens the providers of the workspace in use. Throws a Refusal where there is none. */
+async function openRegistry(context: Context): Promise<Registry> {
+  requireLocal(context)
+  await requireEngine(context)
   const { createRegistry } = await import('../../../providers/registry.js')
   return createRegistry(await openEngineStore(context))
 }

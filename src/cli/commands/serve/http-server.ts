@@ -49,7 +49,7 @@ export interface Backend {
   readonly own?: {
     readonly context: Context
     readonly caller: Caller
-    readonly source: Context['source']
+    readonly isProxy: boolean
   }
   /** Host names that requests may use, besides the server's own. */
   readonly hosts: readonly string[]
@@ -64,9 +64,9 @@ export async function openEngineBackend(
   faults: readonly WantedFault[] | undefined,
 ): Promise<Backend> {
   const { worker: isWorking, ...app } = options
-  const admin = await openAdmin(context)
   // A server that the profile names is not what is served.
   const local = context.withGlobals({ local: true })
+  const admin = await openAdmin(local)
   const caller = await local.caller()
   const worker = isWorking ? await context.worker() : undefined
   await checkServer(context)
@@ -77,7 +77,7 @@ export async function openEngineBackend(
       ...app,
       ready: () => Promise.all([admin.clock(), admin.requireWritable()]),
     }),
-    own: { context, caller, source: local.source },
+    own: { context: local, caller, isProxy: false },
     hosts: [],
     text: `Serving the local engine${source ? `: ${source.text}` : ''}${faultNote(set.length)}. Ctrl-C ends it.`,
     start: () => worker?.start(),

@@ -65,7 +65,7 @@ export async function openProxy(
   const apiKey = target.direct ? undefined : await server.apiKey()
   const work = openProxiedWork(server, names)
   const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
-  const retargeting = address && (await openRetargeting(context, { address, targets, secrets, onDelivery }))
+  const retargeting = address && (await openRetargeting(server, { address, targets, secrets, onDelivery }))
   const { openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
   const held = target.direct ? undefined : holdBriefly(context)
@@ -92,7 +92,7 @@ export async function openProxy(
   const webhooks = address ? ' Webhooks come here first.' : ''
   return {
     handler: async (request) => retargeting?.deliveries.take(request) ?? serve(request),
-    ...(apiKey === undefined ? {} : { own: { context, caller, source: server.source } }),
+    ...(apiKey === undefined ? {} : { own: { context: server, caller, isProxy: true } }),
     hosts: address ? [address.host] : [],
     text: `Proxying ${origins.join(' or ')}${kind === 'direct' ? '' : ' with rate limits and a ledger'}. ${keys}${webhooks} Ctrl-C ends it.`,
     start: () => {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Caller } from '../../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { hintOf } from '../../../engine/request/access.js'
@@ -17,7 +18,7 @@ import { notifyUnlessWritable, openWhenWritable } from '../../context/open-datab
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { engineOption, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
-import { namesOf } from '../../target/resolve-target.js'
+import { namesOf, targetIn } from '../../target/resolve-target.js'
 import { type DashboardChoices, exposureOptions, openDashboard, refusesActions } from '../dashboard/open.js'
 import { readFaults } from '../engine/faults.js'
 import { type Backend, listenOptions, openEngineBackend, startListening } from './http-server.js'
@@ -90,8 +91,8 @@ const serveOptions = optionRows({
 
 type ServeOptions = OptionsOf<typeof serveOptions>
 
-function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'source'>) {
-  if (own) return openDashboard(own.context, own.caller, { ...choices, source: own.source })
+function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'isProxy'>) {
+  if (own) return openDashboard(own.context, own.caller, { ...choices, isProxy: own.isProxy })
   throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
 }
 
@@ -214,21 +215,32 @@ async function openEngineWork({ worker: openWorker }: Context): Work {
 
 const dashboardPort = 4011
 
+/** Whose credits and limits the dashboard shows. */
+const ofDashboard = [
+  ...(['profile', 'local', 'baseUrl', 'insecureHttp'] as const),
+  ...(['apiKeyFile', 'apiKeyStdin', 'timeout'] as const),
+]
+
 export const dashboardCommand: CommandFactory = ({ command }) =>
   command('dashboard', 'See credits, runs, jobs, deliveries and events in the browser')
+    .withTarget(...ofDashboard)
     .withOptions(dashboardOptions)
+    .reads('records')
     .run(async (outer, { options }) => {
       const { allowHost = [], database = outer.home.engine, open, ...choices } = options
       const context = outer.withDatabase(database)
       let listening: Listening | undefined
-      const local = context.withGlobals({ local: true })
-      const caller = await local.caller()
+      // Opened with the first call: an engine that has no workspace yet is not created to look at it.
+      const caller: Caller = {
+        call: async (...given) => (await context.caller()).call(...given),
+        close: async () => {},
+      }
+      const target = targetIn(context)
       const setup = {
         isReadOnly: refusesActions(choices),
         origin: () => listening?.origin ?? '',
         // Where prospect serve listens unless told otherwise.
-        apiUrl: () => `http://127.0.0.1:${defaultPort}/api/v2`,
-        source: () => local.source(),
+        apiUrl: () => (target.kind === 'remote' ? target.baseUrl : `http://127.0.0.1:${defaultPort}/api/v2`),
       }
       const dashboard = await openDashboard(context, caller, setup)
       const answer = async (request: Request) =>

@@ -17,13 +17,7 @@ import { showMapping } from '../../batch/map-columns.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
-import {
-  openAdmin,
-  openStateOf,
-  openWorkspaceOwner,
-  type SuppressionOwner,
-  thisMachine,
-} from '../../context/open-databases.js'
+import { openAdmin, openStateOf, openWorkspaceOwner, thisMachine } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { print } from '../../output/print.js'
@@ -88,32 +82,36 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
       }),
     command('remove', 'No longer suppress somebody')
       .argument('<value>', values)
+      .reads('engine')
       .run(async (context, { args: [text = ''] }) => {
         const entry = readValue(text)
-        const { entries, place } = await openSuppressions(context)
-        const removed = await entries.remove(entry)
+        const found = await readSuppressions(context)
+        const removed = (await found?.entries.remove(entry)) ?? 0
         if (!removed)
-          throw new UsageError(`"${text}" is not suppressed ${place}.`, 'See: prospect suppress list')
+          throw new UsageError(
+            `"${text}" is not suppressed ${found?.place ?? 'on this machine'}.`,
+            'See: prospect suppress list',
+          )
         const { kind, value } = entry
         const layout = () => `${value} is no longer suppressed.\n`
         await print(context, { removed, kind, value }, { layout })
       }),
-    command(
-      'list',
-      'List who is suppressed; people who were forgotten appear without their names',
-    ).printResult(
-      async (context) => {
-        const { entries } = await openSuppressions(context)
-        return (await entries.list()).map((entry) => ({ ...entry, added_at: isoTime(entry.added_at) }))
-      },
-      { columns: ['kind', 'value', 'reason', 'added_at'] },
-    ),
+    command('list', 'List who is suppressed; people who were forgotten appear without their names')
+      .reads('engine')
+      .printResult(
+        async (context) => {
+          const all = (await (await readSuppressions(context))?.entries.list()) ?? []
+          return all.map((entry) => ({ ...entry, added_at: isoTime(entry.added_at) }))
+        },
+        { columns: ['kind', 'value', 'reason', 'added_at'] },
+      ),
     command('check', 'Whether somebody is suppressed: exit code 13 if so, 0 if not')
       .argument('<value>', values)
+      .reads('engine')
       .run(async (context, { args: [text = ''] }) => {
         const entry = readValue(text)
-        const { entries } = await openSuppressions(context)
-        const suppressed = (await entries.find(mentionedKeys(asRecord(entry)))).size > 0
+        const found = await (await readSuppressions(context))?.entries.find(mentionedKeys(asRecord(entry)))
+        const suppressed = found !== undefined && found.size > 0
         const { kind, value } = entry
         const layout = () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n`
         await print(context, { kind, value, suppressed }, { layout })
@@ -203,13 +201,26 @@ function warnOfMailboxes(context: Context, domains: ReadonlySet<string>): void {
 
 /** Opens whom the target of a command suppresses, also where nobody is yet; `place` says where that is kept. */
 async function openSuppressions(context: Context) {
-  const target = targetIn(context)
-  if (target.kind === 'remote' && target.direct)
+  if (!isDirect(context)) await openAdmin(context, 'records')
+  return (await readSuppressions(context)) as Suppressions
+}
+
+type Suppressions = NonNullable<Awaited<ReturnType<typeof readSuppressions>>>
+
+/** Does the same to read them. Creates no workspace: `undefined` where there is none, which suppresses nobody. */
+async function readSuppressions(context: Context) {
+  if (isDirect(context))
     return {
       entries: suppressionsOf(await openStateOf(context), thisMachine),
       place: 'on this machine, for servers called directly',
     }
-  await openAdmin(context)
-  const { driver, owner, name } = (await openWorkspaceOwner(context)) as SuppressionOwner
+  const workspace = await openWorkspaceOwner(context)
+  if (!workspace) return undefined
+  const { driver, owner, name } = workspace
   return { entries: suppressionsOf(driver, owner), place: `in the workspace ${name}` }
+}
+
+function isDirect(context: Context): boolean {
+  const target = targetIn(context)
+  return target.kind === 'remote' && target.direct
 }

@@ -56,6 +56,7 @@ it('prospect dashboard prints the link of its page, and serves it until a signal
 })
 
 it('prospect dashboard takes the next free port where its own is in use, and says so; a port that was typed is refused', async () => {
+  await here.setUp()
   const two = [await here.start('dashboard --no-open'), await here.start('dashboard --no-open')]
   const [first, second] = two.map(({ line }) => new URL(line))
   const typed = await here.run(['dashboard', '--port', first?.port ?? ''])
