@@ -210,7 +210,6 @@ describe('looking at what is there', () => {
     ['dashboard --no-open --port 0'],
     ['data stats'],
     ['data export companies'],
-    ['data sample --remove'],
     ['suppress list'],
     ['suppress check a@acme.example'],
     ['suppress remove a@acme.example'],

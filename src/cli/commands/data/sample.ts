@@ -1,7 +1,7 @@
 import { dayMs } from '../../../api/values/dates.js'
 import { kinds, type RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Context } from '../../context/context.js'
-import { ensureWorkspace, requireWorkspace } from '../../context/open-databases.js'
+import { ensureWorkspace } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { catalogueOption, optionRows, withCatalogueOption } from '../../options/values.js'
 import { print } from '../../output/print.js'
@@ -45,7 +45,6 @@ const none = { companies: 0, people: 0, jobs: 0, posts: 0 }
 async function removeSample(context: Context): Promise<void> {
   const { hasCatalogue } = await import('../../target/local-target.js')
   const isThere = await hasCatalogue(context.home)
-  if (!isThere) await requireWorkspace(context, 'engine')
   const { removed, kept } = isThere
     ? await (await context.catalogue()).removeSample()
     : { removed: none, kept: none }

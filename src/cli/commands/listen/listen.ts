@@ -140,16 +140,22 @@ async function readTrust(context: Context, choice: SecretChoice) {
   const from = secretSource(context.streams, choice) ?? null
   if (secrets.length > 0)
     return { secrets, secret: null, from, words: `Signatures are verified with the secret of ${from}.` }
-  if (!context.isLocal() || !(await context.isSetUp()))
+  if (!context.isLocal())
     return { secrets, secret: null, from, words: 'Signatures are not verified: no secret is known.' }
-  const admin = await context.admin()
-  const secret = await admin.webhookSecret(false)
-  let last: readonly string[] = [secret]
+  let last: readonly string[] = []
   const known = async () => {
-    // A rotation counts at once; a store that is busy is no reason to lose a delivery.
-    last = await admin.webhookSecrets().catch(() => last)
+    // A rotation counts at once, and a workspace from its beginning; a store that is busy is no reason to lose a delivery.
+    const read = async () =>
+      (await context.isSetUp()) ? (await context.admin()).webhookSecrets() : Promise.resolve([])
+    last = await read().catch(() => last)
     return last
   }
+  if (!(await context.isSetUp())) {
+    const words = 'Signatures are not verified: this machine has no workspace yet (prospect init).'
+    return { secrets, known, secret: null, from, words }
+  }
+  const secret = await (await context.admin()).webhookSecret(false)
+  last = [secret]
   const words =
     'Deliveries signed by your workspace are verified with this secret. Others are accepted unverified.'
   return { secrets, known, secret, from: 'workspace', words }

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
-import { type CommandResult, ends, type Given, machine } from '../../../support/command.js'
+import { type CommandResult, ends, type Given, practiceMachine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 
-const here = perTest(machine)
+const here = perTest(practiceMachine)
 
 interface Opening {
   readonly listening: string
