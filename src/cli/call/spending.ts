@@ -14,7 +14,7 @@ import type { Driver } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
-import { openStateOf } from '../context/open-databases.js'
+import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
 import { countOf, formatAge } from '../output/text.js'
 import { answersFrom } from '../target/local-target.js'
@@ -225,6 +225,8 @@ export async function findStored(
 ): Promise<number | undefined> {
   const isSent = !isPriced(operation) || invocation.options.idempotencyKey !== undefined
   if (isSent || !usesStoredAnswers(context, invocation)) return undefined
+  // A look creates nothing.
+  if (!isThere(context.home.state) || !(await context.isSetUp())) return undefined
   return (await openStoredLookups(context, invocation)).find(operation.id, input)
 }
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../../../src/api/webhooks/signature.js'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
-import { type CommandResult, ends, type Given, practiceMachine } from '../../../support/command.js'
+import { type CommandResult, ends, type Given, machine, practiceMachine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 
 const here = perTest(practiceMachine)
@@ -109,12 +109,14 @@ describe('listen', () => {
   })
 
   it('prints no secret and creates no workspace when a server is the target', async () => {
-    const { opening, stop } = await listening([], {
+    const bare = machine()
+    closeAfterTest({ close: async () => bare.remove() })
+    const { line, stop } = await bare.start('listen --port 0', {
       env: { PROSPECT_BASE_URL: 'https://api.example/api/v2' },
     })
-    expect(opening).toMatchObject({ verifying: false, secret: null, secret_from: null })
+    expect(JSON.parse(line)).toMatchObject({ verifying: false, secret: null, secret_from: null })
     expect((await stop()).stderr).toContain('no secret')
-    expect(here.exists('engine.db')).toBe(false)
+    expect(bare.exists('engine.db')).toBe(false)
   })
 
   it('uses the path in --path', async () => {
