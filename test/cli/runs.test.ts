@@ -1,5 +1,7 @@
-import { readdirSync, renameSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { ConnectionLost } from '../../src/api/calls/caller.js'
 import { answering, ends, type Given, practiceMachine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
@@ -161,6 +163,25 @@ describe('prospect runs', () => {
     expect([ended.code, target.asked.length - before]).toEqual([0, 12])
     expect(here.read('out.csv').split('\n')[0]).toBe('domain,name,_status,_error,_credits,_source')
     expect((await list())[0]).toMatchObject({ status: 'finished', credits: 20, done: 20 })
+  })
+
+  it('counts the lookups of a run by their state with what they hold and cost, as the same question in SQL does', async () => {
+    const caller = answering((_, { domain }) => {
+      if (domain === 'd2.example') throw new ConnectionLost('cut', true)
+      if (domain === 'd3.example') return { status: 404, body: { error: 'No company found' } }
+      return { body: { name: `Name of ${domain}` }, credits: 1 }
+    })
+    await enrich(csv(domains(12)), '--concurrency 1', { caller })
+    const counts = await here.json('runs show --last --state')
+    const state = new Database(here.path('state.db'), { readonly: true })
+    const sql = /"(SELECT state[^"]+)"/.exec(readFileSync('docs/paid-once.md', 'utf8'))?.[1] ?? ''
+    expect(counts).toEqual(state.prepare(sql).all())
+    state.close()
+    expect(counts).toEqual([
+      { state: 'found', lookups: 10, held: 0, cost: 10 },
+      { state: 'not_found', lookups: 1, held: 0, cost: 0 },
+      { state: 'unknown', lookups: 1, held: 1, cost: 0 },
+    ])
   })
 
   it('exports the rows of a stopped run so far', async () => {

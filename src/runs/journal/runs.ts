@@ -70,6 +70,18 @@ const countAnswersSql = `SELECT CASE WHEN state = 'unknown' THEN 'failed' ELSE s
   CASE WHEN state = 'unknown' THEN 'outcome_unknown' WHEN state = 'failed' THEN error END AS error, count(*) AS lookups
   FROM lookups WHERE run = ? AND source <> 'duplicate' AND state NOT IN ('asked', 'accepted') GROUP BY 1, 2 ORDER BY 3 DESC`
 
+const states = ['asked', 'accepted', 'found', 'not_found', 'invalid', 'failed', 'unknown', 'skipped']
+const countStatesSql = `SELECT state, count(*) AS lookups, CAST(sum(held) AS BIGINT) AS held, CAST(sum(cost) AS BIGINT) AS cost
+  FROM lookups WHERE run = ? GROUP BY state`
+
+/** The lookups of a run in one state, with the credits that they hold and have cost. */
+export interface StateCount {
+  readonly state: string
+  readonly lookups: number
+  readonly held: number
+  readonly cost: number
+}
+
 // Replies are kept as they came: with blanks after colons, or without.
 const validEmail = ['', 'most_probable_']
   .flatMap((name) => ['', ' '].map((blank) => `body LIKE '%"${name}email_status":${blank}"valid"%'`))
@@ -172,6 +184,14 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
     /** Returns how many lookups of a run ended in which way, the most frequent first; `error` is that of failed ones. */
     countAnswers: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => connection.all<AnswerCount>(countAnswersSql, number)),
+    /** Counts the lookups of a run by their state, in the order in which a lookup has them. */
+    countStates: async ({ number }: Pick<Run, 'number'>) => {
+      const found = await driver.read((reads) => reads.all<StateCount>(countStatesSql, number))
+      const counts = found.map(({ state, lookups, held, cost }) => {
+        return { state, lookups: Number(lookups), held: Number(held), cost: Number(cost) }
+      })
+      return counts.sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state))
+    },
     /** Counts the lookups of a run that found a valid email address. */
     countValidEmails: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => readNumber(connection, validEmailsSql, number)),

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { operations } from '../../../api/operations/table.js'
 import { parseJson } from '../../../api/values/json.js'
-import type { Run } from '../../../runs/journal/runs.js'
+import type { Run, StateCount } from '../../../runs/journal/runs.js'
 import { forgetRun } from '../../../runs/purge.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
@@ -18,10 +18,12 @@ import {
   contextOfRuns,
   databaseOptionOf,
   isoTime,
+  optionRows,
   runsLocationOf,
   sharedOptions,
   toOptions,
 } from '../../options/values.js'
+import { print } from '../../output/print.js'
 import type { Look } from '../../output/text.js'
 import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
 import { requireSetUp } from '../setup/set-up.js'
@@ -135,24 +137,33 @@ async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<r
 export const findRun = async (records: RunRecords, invocation: Invocation): Promise<Run> =>
   (await findRuns(records, invocation))[0] as Run
 
+const stateOptions = optionRows({
+  state: ['', 'count its lookups by their state, with the credits that they hold and have cost'],
+})
+
 export const showCommand: CommandFactory = ({ command }) =>
   command('show', 'Show a run: its file, its state and what it cost')
     .withTarget()
     .addStoredId(stored)
-    .withOptions(sharedOptions)
+    .withOptions({ ...sharedOptions, ...stateOptions })
     .reads('records')
-    .printResult(
-      async (context, invocation) => {
-        const records = await openRuns(context, runsLocationOf(context, invocation.options))
-        const run = await findRun(records, invocation)
-        const { reserved, profile, fileHash } = run
-        const view = await toRunView(context, run, records)
-        const lookups = await countLookups(run, records)
-        const source = sourceOfRun(run) ?? null
-        return { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, source, lookups }
-      },
-      { layout: formatRun },
-    )
+    .run(async (context, invocation) => {
+      const records = await openRuns(context, runsLocationOf(context, invocation.options))
+      const run = await findRun(records, invocation)
+      if (invocation.options.state) return printStates(context, await records.runs.countStates(run))
+      const { reserved, profile, fileHash } = run
+      const view = await toRunView(context, run, records)
+      const lookups = await countLookups(run, records)
+      const source = sourceOfRun(run) ?? null
+      const shown = { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, source, lookups }
+      await print(context, shown, { layout: formatRun })
+    })
+
+const printStates = (context: Context, counts: readonly StateCount[]) => {
+  const sum = (name: 'lookups' | 'held' | 'cost') => counts.reduce((total, one) => total + one[name], 0)
+  const total = { state: '', lookups: sum('lookups'), held: sum('held'), cost: sum('cost') }
+  return print(context, counts, { columns: ['state', 'lookups', 'held', 'cost'], total })
+}
 
 /** Returns what the lookups of a run found, as far as it is recorded; null for what is not. */
 async function countLookups(run: Run, { runs }: RunRecords) {
