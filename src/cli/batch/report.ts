@@ -30,7 +30,7 @@ import {
   lookOn,
   oneLine,
 } from '../output/text.js'
-import { describeMissing, nameSource, sourceOfRun } from '../target/local-target.js'
+import { notifySourceAtEnd, sourceOfRun } from '../target/local-target.js'
 import { isOnScreen } from './options.js'
 import type { BatchCommand } from './request.js'
 
@@ -114,8 +114,8 @@ async function showSource(
   const source = sourceOfRun(run)
   const isMissing = found === 0 && missed > 0
   const lacking = isMissing ? await describeMissingData(context, { operation, input }) : undefined
-  const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
-  for (const line of [text, lacking]) if (line !== undefined) context.notify(line)
+  notifySourceAtEnd(context, source, isMissing)
+  if (lacking !== undefined) context.notify(lacking)
 }
 
 /** Returns how to resume the run, not with `--fresh`: the same command would start a new run. */

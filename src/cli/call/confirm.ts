@@ -10,8 +10,9 @@ import {
   windowsOf,
   windowsOn,
 } from '../../api/operations/plans.js'
-import { type Operation, operation as rowOf } from '../../api/operations/table.js'
-import { type Fields, withoutUndefined } from '../../api/values/objects.js'
+import { type Operation, type OperationId, operation as rowOf } from '../../api/operations/table.js'
+import type { Search } from '../../api/ports/ports.js'
+import { type Fields, pickFields, withoutUndefined } from '../../api/values/objects.js'
 import type { LimitsReport } from '../../engine/admin/admin.js'
 import { maxCreditsOf } from '../../engine/credits/cost.js'
 import type { QuotaState } from '../../engine/credits/quotas.js'
@@ -38,7 +39,7 @@ import {
   type Look,
   priceText,
 } from '../output/text.js'
-import { requireRecords } from '../target/local-target.js'
+import { noteSourceShown, requireRecords } from '../target/local-target.js'
 import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportRefusal } from './print.js'
@@ -67,10 +68,7 @@ async function confirmImport(context: Context, operation: Operation, input: Inpu
   const left = await readRemaining(context, operation, input)
   // The import itself reports the refusal, before anything is done.
   if ('reply' in left) return
-  // Counting is free for these, and not in the same rate window as the import.
-  const canCount = operation.id === 'intents.stack'
-  const preview = canCount ? await callOnce(context, 'intents.stack_preview', input) : undefined
-  const matches = preview && isOk(preview) ? numberAt(preview.body, 'total_count') : undefined
+  const matches = await countMatches(context, operation, input)
   const source = await context.source()
   const lines = { 'Answers from': source?.text ?? '', ...importQuote(operation, left.spendable, matches) }
   showAbove(context, (look) => record(lines, look))
@@ -78,6 +76,33 @@ async function confirmImport(context: Context, operation: Operation, input: Inpu
   const isLarge = isLargePrice(context, most, left.spendable.balance)
   const question = 'Without --limit everything that matches is imported. Start?'
   await confirm(context, question, isLarge ? 'no' : 'yes')
+}
+
+/** Returns how many records match, where that can be counted for free and not in the same rate window as the import. */
+async function countMatches(context: Context, { id }: Operation, input: Input): Promise<number | undefined> {
+  if (id === 'intents.stack') return countAt(context, 'intents.stack_preview', input, 'total_count')
+  if (id !== 'leads.search') return undefined
+  const { persona_id: persona, company_network_id: networkId, company_network_url: url, ...others } = input
+  const { company_domain: domain, job_titles, excluded_job_titles, functions, seniority_levels } = others
+  const places = pickFields(others, ['included_locations', 'excluded_locations'])
+  if (persona !== undefined) return undefined
+  if (context.isLocal()) {
+    const of = { job_titles, excluded_job_titles, functions, seniority_levels, ...places }
+    const filters = { ...withoutUndefined(of), company: withoutUndefined({ networkId, url, domain }) }
+    const catalogue = await context.catalogue()
+    return catalogue.count({ kind: 'people', filters } as unknown as Search<'people'>, context.clock.now())
+  }
+  // It has neither functions nor levels, and knows no domain.
+  if (functions !== undefined || seniority_levels !== undefined || (networkId ?? url) === undefined)
+    return undefined
+  const company = networkId === undefined ? { company_network_url: url } : { company_network_id: networkId }
+  const titles = withoutUndefined({ title_to_include: job_titles, title_to_exclude: excluded_job_titles })
+  return countAt(context, 'accounts.count_profiles', { ...company, ...titles, ...places }, 'total')
+}
+
+async function countAt(context: Context, id: OperationId, input: Input, total: string) {
+  const reply = await callOnce(context, id, input)
+  return isOk(reply) ? numberAt(reply.body, total) : undefined
 }
 
 const priceOf = ({ price }: Operation): number => price.company ?? 0
@@ -146,12 +171,13 @@ export async function confirmQuote(
   asked: Asked,
   makeQuote: () => Promise<BatchQuote | TargetRefusal>,
 ): Promise<void> {
-  if (!canAsk(context)) return
+  if (!canAsk(context)) return context.notifySource()
   const quote = await makeQuote()
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
   const shown = await withSources(context, asked, quote)
   showAbove(context, (look) => quoteView(shown, look))
+  noteSourceShown(context)
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
   const isLarge = isLargePrice(context, quote.credits.max, quote.balance)
   await confirm(context, 'Start?', isLarge ? 'no' : 'yes')

@@ -310,6 +310,23 @@ export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Ans
 export async function notifySource(context: Context, member?: string): Promise<void> {
   const source = await sourceOf(context, member)
   if (source) context.notify(nameSource(source))
+  noteSourceShown(context)
+}
+
+const shown = new WeakSet<object>()
+
+/** Notes that a person or a log has read where the answers come from, so that the report of a run does not repeat it. */
+export const noteSourceShown = ({ streams }: Pick<Context, 'streams'>): void => void shown.add(streams)
+
+/** Says on stderr where the answers of what has ended came from, unless that was said before; where nothing was found, why. */
+export function notifySourceAtEnd(
+  context: Context,
+  source: AnswerSource | undefined,
+  isMissing: boolean,
+): void {
+  const named = source && !shown.has(context.streams) ? nameSource(source) : undefined
+  const text = (isMissing ? describeMissing(source) : undefined) ?? named
+  if (text !== undefined) context.notify(text)
 }
 
 export const describeSamples = (samples: number): string =>

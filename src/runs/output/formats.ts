@@ -100,6 +100,7 @@ export const excel = (locale: string | undefined): FormatChoices => ({
 
 /** Whether a locale, as `LANG` names it, is known to write 1.5 with a point. */
 function hasDecimalPoint(locale = ''): boolean {
+  if (/^(?:C|POSIX)(?:[.@]|$)/.test(locale)) return true
   const tag = /^([a-z]{2,3}(?:[_-][A-Z]{2})?)(?:[.@]|$)/.exec(locale)?.[1]?.replace('_', '-')
   if (tag === undefined) return false
   const parts = new Intl.NumberFormat(tag).formatToParts(1.5)

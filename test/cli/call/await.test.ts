@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { answering, type Listener, received } from '../../client/listeners.js'
-import { ends, machine } from '../../support/command.js'
+import { type Listener, answering as listening, received } from '../../client/listeners.js'
+import { answering, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { until } from '../../support/until.js'
 import { filled } from './serving.js'
@@ -134,6 +134,34 @@ describe('confirmation of an import', () => {
     expect(await here.json('engine jobs list')).toEqual([])
   })
 
+  it('says how many people match before it asks, on this machine and at a server that can count', async () => {
+    await here.fill(
+      'companies',
+      'name,domain,network_url\nA,a.example,https://www.network.example/company/a\n',
+    )
+    const people = [1, 2, 3].map((at) => `P${at},https://www.network.example/in/p${at},CEO,a.example\n`)
+    await here.fill('people', `name,network_url,title,company_domain\n${people.join('')}`)
+    const asking = { env: { NO_COLOR: '1' }, typed: [[question, 'n\r']] } as const
+    const words = '--job-titles CEO'
+    await ends(here.run(`leads search a.example ${words}`, asking), 16, /^Matches +3$/m)
+    const caller = answering((id) =>
+      id === 'accounts.count_profiles' ? { body: { total: 4_711 } } : { body: { credits: {} } },
+    )
+    const env = { ...asking.env, PROSPECT_BASE_URL: 'https://api.example/api/v2' }
+    await ends(
+      here.run(`leads search --company-network-id 77 ${words}`, { ...asking, env, caller }),
+      16,
+      /^Matches +4,711$/m,
+    )
+    expect(
+      caller.asked.map(({ id, input }) => (id === 'accounts.count_profiles' ? input : id)),
+    ).toContainEqual({
+      company_network_id: '77',
+      title_to_include: ['CEO'],
+    })
+    expect(caller.asked.map(({ id }) => id)).not.toContain('leads.search')
+  })
+
   it('does not ask with --limit or --yes', async () => {
     await sellers(2)
     for (const option of [['--limit', '1'], ['--yes']]) {
@@ -149,7 +177,7 @@ describe('webhooks of a command', () => {
   const server: Listener = perTest(() => {
     bodies = []
     answer = 200
-    return answering(async (request, response) => {
+    return listening(async (request, response) => {
       bodies.push(JSON.parse((await received(request)).body))
       response.writeHead(answer).end()
     })

@@ -77,6 +77,16 @@ describe('commands', () => {
     await ends(home.run('accounts enrich --domain siemens.com'), 9, hint)
   })
 
+  it('are named once, before anything is looked up, in a pipe as on a terminal', async () => {
+    await loadSample()
+    home.write('in.csv', 'domain\nacme-robotics.example\n')
+    const lines = (await home.run(batch)).stderr.split('\n')
+    const at = lines.indexOf(`Answers come from ${practice}.`)
+    expect([at, lines[at + 1]]).toEqual([1, expect.stringMatching(/^1 row in/)])
+    expect(lines.filter((line) => line.includes('Answers come from'))).toHaveLength(1)
+    expect((await home.run('runs show --last --format table')).stdout).toMatch(/^Answers from +practice data/)
+  })
+
   it('say so once where an import finds nothing', async () => {
     await loadSample()
     const { stderr } = await home.run('accounts search --keyword nothing')

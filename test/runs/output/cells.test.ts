@@ -132,6 +132,17 @@ describe('output formats', () => {
     expect((await parse(format.rows([row]), ';'))[0]?.[1]).toBe('x;y\n"z"')
   })
 
+  test.each([
+    ['C', ','],
+    ['C.UTF-8', ','],
+    ['POSIX', ','],
+    ['en_US.UTF-8', ','],
+    ['de_DE.UTF-8', ';'],
+    [undefined, ';'],
+  ])('have the delimiter of the locale in CSV for spreadsheets: %s', (locale, delimiter) => {
+    expect(rowFormats.csv.create(layout, excel(locale)).head).toContain(`a${delimiter}b`)
+  })
+
   test('keep nested values in NDJSON and JSON, and write null for absent results', () => {
     const record = {
       '=a': '1',

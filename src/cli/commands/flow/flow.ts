@@ -42,7 +42,7 @@ import {
   lookOn,
   oneLine,
 } from '../../output/text.js'
-import { describeMissing, nameSource, requireRecords } from '../../target/local-target.js'
+import { noteSourceShown, notifySourceAtEnd, requireRecords } from '../../target/local-target.js'
 import { requireSetUp } from '../setup/set-up.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, stored } from './show.js'
@@ -138,9 +138,10 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     const quote = await makeFlowQuote(context, flow, path, listed.length)
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
+    noteSourceShown(context)
     const isLarge = isLargePrice(context, quote.budget ?? quote.credits.max, quote.balance)
     await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
-  }
+  } else await context.notifySource()
   const request: FlowRequest = {
     flow: { ...flow, budget },
     path,
@@ -256,8 +257,7 @@ async function showReport(
   }
   const source = await context.source()
   const isMissing = steps.every((step) => step.run === null || step.found === 0)
-  const text = (isMissing ? describeMissing(source) : undefined) ?? (source && nameSource(source))
-  if (text !== undefined) context.notify(text)
+  notifySourceAtEnd(context, source, isMissing)
 }
 
 /** Says that a search with a price brought what was known: it is not asked for more than its limit, which costs again. */

@@ -209,5 +209,5 @@ async function formatRun(body: unknown, look: Look): Promise<string> {
   const share = (count: number) => (run.rows === 0 ? '' : `${Math.round((count / run.rows) * 100)} %`)
   const funnel = steps.map(([label, value]) => ({ label, value, note: share(value) }))
   const from = source === null ? {} : { 'Answers from': source.text }
-  return `${record({ ...run, ...from }, look)}\n${bars(funnel, look)}`
+  return `${record({ ...from, ...run }, look)}\n${bars(funnel, look)}`
 }
