@@ -168,7 +168,7 @@ class Reader {
 
   async read(): Promise<Flow | undefined> {
     if (this.problems.length > 0) return undefined
-    for (const { pos, message } of this.#document.errors)
+    for (const { pos, message } of mainErrors(this.#document.errors))
       this.#push(pos[0], new Refusal('flow.yaml', { reason: yamlReason(message) }))
     if (this.problems.length > 0) return undefined
     const given = this.#value()
@@ -460,9 +460,24 @@ class Reader {
   }
 }
 
-/** The library's own words for a file that is nested too deeply are those of the language. */
-const yamlReason = (message: string): string =>
-  message.includes('call stack') ? 'It is nested too deeply' : message
+/** Most mistakes in the YAML of a flow that are named: others mostly follow from them. */
+const maxYamlErrors = 10
+
+const isTooDeep = ({ message }: Pick<Error, 'message'>): boolean => /call stack|stack overflow/i.test(message)
+
+/** Returns the mistakes in the YAML of a flow that a person should see. */
+function mainErrors<E extends Error>(errors: readonly E[]): readonly E[] {
+  const deep = errors.find(isTooDeep)
+  return deep ? [deep] : errors.slice(0, maxYamlErrors)
+}
+
+/** Some words of the library are about its own functions, or the language. */
+function yamlReason(message: string): string {
+  if (isTooDeep({ message })) return 'It is nested too deeply.'
+  return message.includes('multiple documents')
+    ? 'A flow is one document: leave out what stands behind ---.'
+    : message
+}
 
 const isCommand = (id: string, name: string): boolean =>
   operations().some((row) => row.id === id && row.command.replaceAll(' ', '.') === name)

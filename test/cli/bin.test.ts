@@ -39,6 +39,31 @@ describe('bin/prospect.js', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining('This is a bug in prospect: ?]0;title?.')])
   })
 
+  it.skipIf(process.platform === 'win32')('says that the folder it was started in is gone', () => {
+    const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    const argv = [
+      '-c',
+      script,
+      'sh',
+      process.execPath,
+      copy.at('bin/prospect.js'),
+      'flow',
+      'run',
+      'flow.yaml',
+    ]
+    mkdirSync(copy.at('dist'))
+    writeFileSync(
+      copy.at('dist/main.cjs'),
+      '(exports) => { exports.main = async () => 0; exports.escapeControls = (text) => text }',
+    )
+    const { status, stdout, stderr } = spawnSync('sh', argv, { cwd: copy.path, encoding: 'utf8' })
+    expect([status, stdout, stderr]).toEqual([
+      2,
+      '',
+      'The folder that this command was started in is no longer there. Change to another one.\n',
+    ])
+  })
+
   it('says that the program is not built, and how to build it', () => {
     const { status, stdout, stderr } = run('credits')
     expect([status, stdout, stderr]).toEqual([1, '', 'prospect is not built yet. Run: npm run build\n'])

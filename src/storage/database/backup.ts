@@ -5,55 +5,114 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
-import { Refusal } from '../../api/calls/errors.js'
+import { interrupted, Refusal, systemCode } from '../../api/calls/errors.js'
 import { checkVersion } from '../driver/sqlite/driver.js'
 import { removeBesides, whileUnused } from './database-file.js'
 import { toSchemaState } from './migrate.js'
 
 /** Writes a snapshot of a database in use: a new file of mode 0600, named once it is complete and durable. Returns its bytes. */
-export function backup(location: string, file: string): number {
+export async function backup(location: string, file: string): Promise<number> {
   if (existsSync(file)) throw alreadyExists(file)
-  return withCopy(location, file, (partial) => {
+  return withCopy(location, file, vacuumInto, (partial) => {
     publish(partial, file)
     return statSync(file).size
   })
 }
 
+const never = new AbortController().signal
+
+/** A backup of a database, which has a table that only this kind of database has. */
+interface Restored {
+  readonly file: string
+  readonly location: string
+  readonly table: string
+}
+
 /**
- * Replaces a database that no process has open by a backup, which is checked first: it has a table that only this kind of
- * database has. Returns its schema version.
+ * Replaces databases that no process has open by backups, all of which are checked first. Returns their schema versions. A
+ * signal ends it before anything is replaced, and what it has copied goes.
  */
-export function restore(file: string, location: string, table: string): number {
-  if (!existsSync(file)) throw new Refusal('database.no_file', { file })
-  mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
-  return withCopy(file, location, (partial) => {
-    const version = checkCopy(partial, file, table)
-    whileUnused(location, () => {
-      removeBesides(location)
-      renameSync(partial, location)
-    })
-    syncFolder(dirname(location))
-    return version
+export async function restore(
+  backups: readonly Restored[],
+  signal: AbortSignal = never,
+): Promise<readonly number[]> {
+  for (const { file } of backups) {
+    const kind = statSync(file, { throwIfNoEntry: false })
+    if (!kind) throw new Refusal('database.no_file', { file })
+    // SQLite would wait for the writer of a pipe, and for nothing else.
+    if (!kind.isFile()) throw new Refusal('database.not_one', { file })
+  }
+  return withCopies(backups, signal, (partials) => {
+    for (const { location } of backups) whileUnused(location, () => {})
+    for (const [at, { location }] of backups.entries())
+      whileUnused(location, () => {
+        removeBesides(location)
+        renameSync(partials[at] ?? '', location)
+      })
+    for (const { location } of backups) syncFolder(dirname(location))
   })
 }
 
+/** Copies backups beside the databases that they replace, and checks them. Returns their schema versions after the use. */
+async function withCopies(
+  [first, ...others]: readonly Restored[],
+  signal: AbortSignal,
+  use: (partials: readonly string[]) => void,
+): Promise<readonly number[]> {
+  if (!first) {
+    if (signal.aborted) throw interrupted(signal, 'restoring')
+    use([])
+    return []
+  }
+  const { file, location, table } = first
+  mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
+  return withCopy(file, location, pagesUnless(signal), async (partial) => {
+    const version = checkCopy(partial, file, table)
+    return [version, ...(await withCopies(others, signal, (partials) => use([partial, ...partials])))]
+  })
+}
+
+const pagesUnless = (signal: AbortSignal) => async (source: Database.Database, to: string) => {
+  const progress = () => {
+    if (signal.aborted) throw interrupted(signal, 'restoring')
+    return pagesAtOnce
+  }
+  await source.backup(to, { progress })
+  // One that was in use when it was copied has a log of its own.
+  const copied = new Database(to)
+  copied.pragma('journal_mode = DELETE')
+  copied.close()
+}
+
+/** Pages of a database that are copied before a signal is looked for. */
+const pagesAtOnce = 2_048
+
+type Copying = (source: Database.Database, to: string) => unknown
+
 /** Copies a database beside a file, and removes what is left of the copy after its use. */
-function withCopy<T>(from: string, file: string, use: (partial: string) => T): T {
+async function withCopy<T>(
+  from: string,
+  file: string,
+  copying: Copying,
+  use: (partial: string) => T | Promise<T>,
+): Promise<T> {
   const partial = partialOf(file)
   try {
+    removeLeftovers(file)
     closeSync(create(partial))
   } catch (error) {
     throw toFileRefusal(error, file, file)
   }
   try {
-    copy(from, partial)
-    return use(partial)
+    await copy(from, partial, copying)
+    return await use(partial)
   } finally {
     rmSync(partial, { force: true })
     removeBesides(partial)
@@ -65,6 +124,27 @@ const alreadyExists = (file: string): Refusal => new Refusal('database.file_exis
 /** Where a file is written until it is complete: a name that only this process uses. */
 const partialOf = (file: string): string => `${file}.${process.pid}.partial`
 
+/** Removes what killed processes of this machine have left of copies beside a file. */
+function removeLeftovers(file: string): void {
+  const folder = dirname(file)
+  const before = `${basename(file)}.`
+  for (const name of readdirSync(folder)) {
+    const [, pid] = name.startsWith(before) ? (/^(\d+)\.partial$/.exec(name.slice(before.length)) ?? []) : []
+    if (pid === undefined || isRunning(Number(pid))) continue
+    rmSync(join(folder, name), { force: true })
+    removeBesides(join(folder, name))
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return systemCode(error) !== 'ESRCH'
+  }
+}
+
 /** Opens a new file for writing, for its owner only. One that is there may be another's, and stays. */
 function create(partial: string): number {
   try {
@@ -75,12 +155,14 @@ function create(partial: string): number {
   }
 }
 
-function copy(from: string, to: string): void {
+const vacuumInto: Copying = (source, to) => source.prepare('VACUUM INTO ?').run(to)
+
+async function copy(from: string, to: string, copying: Copying): Promise<void> {
   try {
     const source = new Database(from, { readonly: true, fileMustExist: true, timeout: 10_000 })
     try {
       checkVersion(source.prepare('SELECT sqlite_version()').pluck().get() as string)
-      source.prepare('VACUUM INTO ?').run(to)
+      await copying(source, to)
     } finally {
       source.close()
     }

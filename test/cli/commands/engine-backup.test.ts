@@ -1,4 +1,5 @@
-import { rmSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, rmSync, statSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { readClock } from '../../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../../src/engine/tables/schema.js'
@@ -66,6 +67,17 @@ describe('engine restore', () => {
     expect(await here.balance()).toBe(1_000)
     await ends(here.run('engine restore copy.db --yes'), 0, 'key of this machine')
     expect(await here.balance()).toBe(1_000)
+  })
+
+  it.skipIf(process.platform === 'win32')('takes no pipe, folder or device for a backup', async () => {
+    execFileSync('mkfifo', [here.path('pipe')])
+    await here.json('engine credits set 7')
+    const before = readdirSync(here.home)
+    for (const file of ['pipe', '.', '/dev/null', '/dev/zero'])
+      for (const files of [file, `copy.db --catalogue ${file}`])
+        await ends(here.run(`engine restore ${files} --yes`), 2, 'is not a database')
+    expect(readdirSync(here.home)).toEqual(before)
+    expect(await here.balance()).toBe(7)
   })
 
   it('restore requires --yes without a terminal', async () => {

@@ -12,6 +12,7 @@ import { listWorkspaces, type Workspace } from '../../../engine/tables/members.j
 import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey, localOrigin } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
+import { interruptible } from '../../context/io.js'
 import { openAdmin } from '../../context/open-databases.js'
 import { among, type CommandFactory, expandId } from '../../options/command-environment.js'
 import {
@@ -208,7 +209,10 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
           if (existsSync(copy))
             throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
         }
-        return copies.map(({ database, at, copy }) => ({ database, file: copy, bytes: backup(at, copy) }))
+        const done = []
+        for (const { database, at, copy } of copies)
+          done.push({ database, file: copy, bytes: await backup(at, copy) })
+        return done
       }),
     command('restore', 'Replace the engine by a backup')
       .argument('<file>', 'a file that engine backup wrote; it is read, not moved')
@@ -221,10 +225,16 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
         const existing = copies.map(({ at }) => at).filter((at) => existsSync(at))
         if (existing.length > 0)
           await confirmLoss(context, `This replaces ${existing.join(' and ')} and all that is in it.`)
-        const done = copies.map(({ database, at, copy }) => ({
+        const backups = copies.map(({ database, at, copy }) => ({
+          file: copy,
+          location: at,
+          table: tables[database],
+        }))
+        const versions = await interruptible(context.streams, (signal) => restore(backups, signal))
+        const done = copies.map(({ database, at }, index) => ({
           database,
           file: at,
-          schema_version: restore(copy, at, tables[database]),
+          schema_version: versions[index],
         }))
         await forgetDeadKey(context, await context.admin())
         return done

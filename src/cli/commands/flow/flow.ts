@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { isPriced } from '../../../api/operations/facts.js'
@@ -16,7 +16,7 @@ import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
-import { interruptible } from '../../context/io.js'
+import { interruptible, readText } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import {
@@ -273,9 +273,8 @@ function noteKnown(context: Context, { source, since }: Flow, { steps }: FlowRep
 /** Reads a flow. Says everything that is wrong with it, and throws then. */
 async function openFlow(context: Context, file: string) {
   const path = resolve(context.streams.cwd, file)
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new Refusal('usage.flow_file', { file, reason: error.code })
-  })
+  if (!existsSync(path)) throw new Refusal('usage.flow_file', { file })
+  const text = await readText(context.streams, path)
   const sources = await context.hasVendors()
   const { flow, problems } = await readFlow(text, { ...flowFiles(listPorts(context), path), sources })
   if (flow) return { path, flow }
