@@ -99,10 +99,30 @@ export const checkCommand: CommandFactory = ({ command }) =>
     .reads('engine')
     .run(async (outer, { options }) => {
       const { context, location } = contextOfRuns(outer, options)
-      const verdict = await compareWithTarget(context, location, readDays(context, options))
-      await print(context, verdict)
-      if (!verdict.ok) throw new Refusal('usage.ledger_differs', verdict)
+      const days = readDays(context, options)
+      const verdicts = []
+      for (const target of await targetsToCheck(context, location, days))
+        verdicts.push(await compareWithTarget(target, location, days))
+      await print(context, verdicts.length === 1 ? verdicts[0] : verdicts)
+      const wrong = verdicts.find(({ ok }) => !ok)
+      if (wrong) throw new Refusal('usage.ledger_differs', wrong)
     })
+
+/**
+ * Returns the contexts of the targets to compare with: the chosen one; where that is the engine of this machine only by
+ * default, also the servers that members spent at through a proxy, and the engine only where it spent something itself.
+ */
+async function targetsToCheck(context: Context, place: RunsLocation, days: Days): Promise<Context[]> {
+  if (!context.isLocal() || context.globals.local) return [context]
+  const spent = await (await openSpending(context, place)).list({ ...days, profile: profileName(context) })
+  const atServers = spent.filter(({ target, member }) => member !== null && shownTarget(target) !== 'local')
+  const servers = [...new Set(atServers.map(({ target }) => target))].map((baseUrl) =>
+    // It was permitted when the proxy was started.
+    context.withGlobals({ baseUrl, insecureHttp: true }),
+  )
+  const own = await targetName(context)
+  return servers.length > 0 && !spent.some(({ target }) => target === own) ? servers : [context, ...servers]
+}
 
 /** Returns what is on record here beside what the target says that all of its users consumed. */
 async function compareWithTarget(context: Context, place: RunsLocation, days: Days) {

@@ -107,6 +107,29 @@ describe('a member behind a proxy', () => {
   })
 })
 
+describe('ledger check on a proxy', () => {
+  it('compares with the server that its members spent at, and with the engine where that spent, too', async () => {
+    const { bench, proxy, join } = await team()
+    const ann = await join('ann@example.com')
+    await ends(ann.run('accounts enrich --domain known.example'), 0)
+    const env = { PROSPECT_API_KEY: bench.key }
+    const check = (line = '') => proxy.machine.run(`ledger check --json ${line}`, { env })
+    const there = { target: expect.stringMatching(/^http/) as string, ledger: 1, target_says: 1, ok: true }
+    expect((await check()).json).toMatchObject(there)
+    expect((await proxy.machine.run('ledger check --local --json')).json).toMatchObject({ target: 'local' })
+    await ends(proxy.machine.fill('companies', 'name,domain\nSole Ltd,sole.example\n'), 0)
+    await ends(proxy.machine.run('accounts enrich --domain sole.example'), 0)
+    await ends(proxy.machine.run('ledger check'), 3, 'There is no API key for')
+    proxy.machine.write('key', bench.key, 0o600)
+    const server = String((await proxy.machine.json<{ target: string }[]>('ledger'))[0]?.target)
+    await ends(proxy.machine.run(`login --base-url ${server} --api-key-file key`), 0)
+    const both = [there, { target: 'local', ledger: 1, target_says: 1, ok: true }]
+    expect(await proxy.machine.json('ledger check')).toEqual(
+      expect.arrayContaining(both.map((one) => expect.objectContaining(one) as unknown)),
+    )
+  })
+})
+
 describe('what a proxy refuses at the end of a rate window', () => {
   it('holds calls for less than a second in place of refusing what the server takes', async () => {
     const seen: string[] = []
