@@ -49,6 +49,8 @@ export interface Accepted {
   readonly id: string
   /** Id of each row's part of it, in the order of the rows; null where the target gives none. */
   readonly parts: readonly (string | null)[]
+  /** Whether another run sent it, whose rows have other numbers. */
+  readonly isTaken?: true | undefined
 }
 
 export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known' | 'suppressed'

@@ -75,11 +75,15 @@ export interface Ask {
   readonly work?: Work | undefined
 }
 
-/** Accepted work: its id, and of a row that was sent together with others its part and its position. */
+/**
+ * Accepted work: its id, and of a row that was sent together with others its part and its position; and whether another run
+ * sent it, whose rows have other numbers.
+ */
 export interface Work {
   readonly id: string
   readonly part: string | null
   readonly at: number
+  readonly isTaken?: true
 }
 
 /** What becomes of a row. */
@@ -91,6 +95,12 @@ export type Claim =
   /** Another process asks an equal lookup. */
   | { readonly is: 'busy' }
   | { readonly is: 'short'; readonly shortage: BudgetShortage }
+
+/** A row with what it is sent with; without that, it is certainly not sent. */
+interface SentRow {
+  readonly ordinal: number
+  readonly input?: Input | undefined
+}
 
 /** The run and the row that have an answer in full. */
 export type Origin = readonly [run: number, row: number]
@@ -136,8 +146,8 @@ export interface LookupOptions {
    * time. Absent where equal lookups of other runs are not waited for.
    */
   readonly isAlive?: ((holder: string, connection: Connection) => Promise<boolean>) | undefined
-  /** Whether lookups of killed runs are sent under their keys. */
-  readonly takesKeys?: boolean
+  /** Whether rows are sent together: then what they are sent with is recorded when that is decided, not when they are claimed. */
+  readonly isTogether?: boolean
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
   readonly samples?: ReadonlySet<number> | undefined
   /** Of a finished run, the answer of rows that have none: only rows of unknown outcome are sent. */
@@ -192,6 +202,8 @@ interface ClaimedRows {
   readonly answered: Map<string, RowOutcome>
   readonly rows: Value[][]
   readonly work: (() => unknown)[]
+  /** What is recorded of rows once they are inserted. */
+  readonly takenWork: (() => unknown)[]
   held: number
   units: number
   shortage: BudgetShortage | undefined
@@ -511,7 +523,7 @@ class StoredLookups {
     const first = answered ?? unknown
     if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
     // What an earlier execution left may have been paid for; where its key does not show that, neither row is sent again.
-    const left = own.find((one) => isOpen(one) && !isUnderWay(one.row))
+    const left = own.find((one) => isOpen(one) && one.input !== null && !isUnderWay(one.row))
     if (left && !mayRepeat && !retryUnknown)
       return { lookup: { ...left, state: 'unknown' as const }, source: 'duplicate' as const, sampled: false }
     const others = alike
@@ -554,6 +566,7 @@ class StoredLookups {
       answered: new Map(),
       rows: [],
       work: [],
+      takenWork: [],
       held: 0,
       units: 0,
       shortage: undefined,
@@ -562,6 +575,11 @@ class StoredLookups {
     for (const row of rows) {
       const kept = portion.taken.has(row.ordinal) ? undefined : own.get(row.ordinal)
       const outcome = kept ? this.#outcomeOf(kept) : options.others && fixedOutcome(options.others)
+      if (kept?.state === 'asked' && kept.input === null) {
+        // It was certainly not sent.
+        budget.left += kept.held
+        portion.held -= kept.held
+      }
       if (outcome) claims.push({ is: 'answered', outcome })
       else if (kept && kept.state !== 'failed' && kept.input !== null)
         claims.push(this.#claimAgain(portion, row, kept))
@@ -577,6 +595,7 @@ class StoredLookups {
     await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
     if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
+    for (const work of portion.takenWork) await work()
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
     const { held, units } = portion
     await holdBudget(connection, this.#scopes, { held, units }, now)
@@ -639,9 +658,9 @@ class StoredLookups {
     for (const one of open) if (await this.#isBusy(portion, one)) return { is: 'busy' }
     // A killed execution or run sent the same lookup: its key brings the reply that was paid for, and it is this row's now.
     const isHonoured = (one: EqualLookup) => options.mayRepeat || (this.#isMine(one) && options.retryUnknown)
-    const usable = options.takesKeys
-      ? open.find((one) => isHonoured(one) && this.#isUsable(one, row))
-      : undefined
+    const usable = open.find((one) =>
+      one.state === 'accepted' ? this.#isCollectable(one) : isHonoured(one) && this.#isUsable(one, row),
+    )
     const freed = usable && this.#isMine(usable) ? usable.held : 0
     const grant = portion.shortage ? undefined : this.#grant(portion, row, freed)
     if (!grant) return { is: 'short', shortage: portion.shortage ?? budget.shortage }
@@ -657,10 +676,14 @@ class StoredLookups {
     if (left) portion.work.push(() => this.#take(connection, left))
     const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : (row.key ?? null)
     const input = limit === undefined ? row.input : { ...row.input, limit }
-    const sent = left?.input ?? toJson(input)
-    const values = [run.number, ordinal, 'asked', hash ?? null, identity ?? null, key, sent, held, 'live']
+    const sent = left?.input ?? (options.isTogether ? null : toJson(input))
+    const work = left?.work ? ({ ...(parseJson(left.work) as Work), isTaken: true } as const) : undefined
+    const state = work ? 'accepted' : 'asked'
+    const values = [run.number, ordinal, state, hash ?? null, identity ?? null, key, sent, held, 'live']
     portion.rows.push([...values, null, null, null, now, null])
-    const ask = this.#askOf(row, key, left ?? (wasSent ? { input: null } : null), held, left === undefined)
+    if (work) portion.takenWork.push(() => connection.run(workSql, toJson(work), run.number, ordinal))
+    const was = left ? { input: left.input, work: work ? toJson(work) : null } : null
+    const ask = this.#askOf(row, key, was ?? (wasSent ? { input: null } : null), held, left === undefined)
     return { is: 'ask', ask: limit === undefined ? ask : { ...ask, limit, input } }
   }
 
@@ -693,6 +716,12 @@ class StoredLookups {
     const known = alive.get(holder) ?? (await this.options.isAlive?.(holder, connection)) ?? false
     alive.set(holder, known)
     return known
+  }
+
+  /** Whether the answer to a row that another run sent can be told from those to the rows that it was sent with. */
+  #isCollectable({ work, key }: EqualLookup): boolean {
+    const { part } = parseJson(work ?? '{}') as Partial<Work>
+    return work !== null && (typeof part === 'string' || !isTogether(key))
   }
 
   /** Whether the key of a lookup that was left brings its reply, which has as many records as are asked for. */
@@ -738,7 +767,7 @@ class StoredLookups {
   }
 
   /** Records that rows are sent together, under a key of their own. */
-  async together(ordinals: readonly number[]): Promise<{ readonly key: string; readonly row: RunRow }> {
+  async together(rows: readonly SentRow[]): Promise<{ readonly key: string; readonly row: RunRow }> {
     const key = await this.driver.transaction(async (connection) => {
       const made = await connection.get<{ requests: number }>(
         'UPDATE runs SET requests = requests + 1 WHERE number = ? AND fence = ? RETURNING requests',
@@ -747,7 +776,7 @@ class StoredLookups {
       )
       if (!made) await changeRun(connection, this.#own, 'requests = requests')
       const own = `${this.run.id}-${firstTogether + (made?.requests ?? 0)}`
-      await connection.run(togetherSql, own, this.run.number, JSON.stringify(ordinals))
+      for (const row of rows) await this.#markSent(connection, row, own)
       return own
     }, `run ${this.run.number}`)
     if (!this.options.mayRepeat) await this.driver.flush()
@@ -755,29 +784,41 @@ class StoredLookups {
   }
 
   /** Records that a row is sent alone, so that it is never sent together with others: that would be another key. */
-  async alone({
-    ordinal,
-    key,
-    row,
-    sentAs,
-  }: Ask): Promise<{ readonly key: string; readonly row: RunRow | undefined }> {
+  async alone(
+    { ordinal, key, row, sentAs }: Ask,
+    input: Input,
+  ): Promise<{ readonly key: string; readonly row: RunRow | undefined }> {
     const own = this.keyOf(ordinal)
     if (sentAs === 'alone') return { key, row }
-    await this.#changeKey([ordinal], own)
+    await this.#mark([{ ordinal, input }], own)
     return { key: own, row: rowOfKey(own, row?.fresh ?? false) }
   }
 
   /** Records that rows were refused, so that they may be sent under any key. */
   apart(ordinals: readonly number[]): Promise<void> {
-    return this.#changeKey(ordinals, null)
+    return this.#mark(
+      ordinals.map((ordinal) => ({ ordinal })),
+      null,
+    )
   }
 
-  async #changeKey(ordinals: readonly number[], key: string | null): Promise<void> {
+  /** Records of rows that they are certainly not sent, or with what they are about to be, under the key that they have. */
+  waiting(rows: readonly SentRow[]): Promise<void> {
+    return this.#mark(rows)
+  }
+
+  async #mark(rows: readonly SentRow[], key?: string | null): Promise<void> {
     await this.driver.transaction(async (connection) => {
       await checkOwn(connection, this.#own)
-      await connection.run(togetherSql, key, this.run.number, JSON.stringify(ordinals))
+      for (const row of rows) await this.#markSent(connection, row, key)
     }, `run ${this.run.number}`)
     if (!this.options.mayRepeat) await this.driver.flush()
+  }
+
+  async #markSent(connection: Connection, { ordinal, input }: SentRow, key?: string | null): Promise<void> {
+    const sent = input === undefined ? null : toJson(input)
+    const values = key === undefined ? [sent] : [sent, key]
+    await send(connection, key === undefined ? sentSql : sentAsSql, ...values, this.run.number, ordinal)
   }
 
   keyOf(ordinal: number): string {
@@ -1015,7 +1056,9 @@ const isOpen = ({ state }: Pick<StoredLookup, 'state'>): boolean => state === 'a
 const lostSql = `UPDATE lookups SET state = 'unknown', error = NULL WHERE run = ? AND row = ?`
 // Those that were forgotten under way are not sent again either.
 const unknownSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE run = ? AND state IN ('unknown', 'skipped')`
-const togetherSql = 'UPDATE lookups SET key = ? WHERE run = ? AND row IN (SELECT atom FROM json_each(?))'
+const sentSql = `UPDATE lookups SET input = ? WHERE run = ? AND row = ? AND state = 'asked'`
+const sentAsSql = `UPDATE lookups SET input = ?, key = ? WHERE run = ? AND row = ? AND state = 'asked'`
+const workSql = 'UPDATE lookups SET work = ? WHERE run = ? AND row = ?'
 
 const fixedOutcome = (fixed: Pick<RowAnswer, 'status' | 'error'>): RowOutcome => ({
   answer: { ...fixed, body: undefined, credits: 0 },

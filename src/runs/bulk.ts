@@ -66,15 +66,15 @@ export function acceptedIn(body: unknown, ordinals: readonly number[], into: str
 function resultsIn(
   body: unknown,
   ordinals: readonly number[],
-  { parts }: Accepted,
+  { parts, isTaken }: Accepted,
   into: string,
 ): (Fields | undefined)[] {
   const items = itemsIn(body, into)
   return ordinals.map((ordinal, at) => {
     const part = parts[at]
-    const isOf = (item: Fields) =>
-      markOf(item) === ordinal || (part !== null && part !== undefined && item.enrichment_id === part)
-    const item = items.find(isOf)
+    // The numbers of rows that another run sent are those of that run.
+    const ofPart = typeof part === 'string' ? items.find(({ enrichment_id: id }) => id === part) : undefined
+    const item = ofPart ?? (isTaken ? undefined : items.find((one) => markOf(one) === ordinal))
     return item && unmarked(item)
   })
 }
@@ -396,7 +396,8 @@ export class RequestLauncher {
         await this.#sendAlone(first)
         continue
       }
-      const accepted = work && { id: work.id, parts: some.map(({ ask }) => ask?.work?.part ?? null) }
+      const parts = some.map(({ ask }) => ask?.work?.part ?? null)
+      const accepted = work && { id: work.id, parts, isTaken: work.isTaken }
       if (isRefused(await this.#calls.start(some, { key, row: rowOfKey(key, false), accepted })))
         anew.push(...some.filter(({ isSettled }) => !isSettled))
     }
@@ -435,7 +436,7 @@ export class RequestLauncher {
     if (isShort && !inFlight.isIdle) return []
     if (size < least) return inFlight.isIdle ? this.#sendAlone(first) : []
     const some = states.slice(0, size)
-    const { key, row } = await lookups.together(some.map(({ ordinal }) => ordinal))
+    const { key, row } = await lookups.together(some)
     return this.#sendTogether(some, { key, row })
   }
 
@@ -452,7 +453,7 @@ export class RequestLauncher {
   }
 
   async #sendAlone(state: RowState): Promise<readonly RowState[]> {
-    const sent = await this.ports.lookups.alone(state.ask as LookupAsk)
+    const sent = await this.ports.lookups.alone(state.ask as LookupAsk, state.input)
     this.#spendable -= state.most
     this.#calls.startAlone(state, sent)
     return [state]

@@ -1,4 +1,4 @@
-import { ConnectionLost, lostCall, type Reply } from '../api/calls/caller.js'
+import { ConnectionLost, type Input, lostCall, type Reply } from '../api/calls/caller.js'
 import { failureOf } from '../api/calls/errors.js'
 import { concludesEarlier, isInProgress } from '../api/calls/retry.js'
 import { isMetered } from '../api/operations/facts.js'
@@ -291,6 +291,9 @@ function outputRow({ row, outcome }: RowState): OutputRow[] {
   return [{ ...row, body, status, error, credits, source }]
 }
 
+/** A wait that is too short to record who waits. */
+const shortWaitMs = 1_000
+
 /** Answers in a row that cannot be read end a run, and no more calls are made at once before one can be read. */
 const mostUnreadable = 5
 
@@ -304,6 +307,8 @@ class Calls {
   readonly #line: (() => void)[] = []
   /** Whether each call was answered or certainly not made. */
   isCertain = true
+  #marks: { readonly ordinal: number; readonly input: Input | undefined }[] = []
+  #marking: Promise<void> | undefined
 
   constructor(
     private readonly ports: CallPorts,
@@ -319,6 +324,19 @@ class Calls {
   async room(): Promise<void> {
     while (this.ports.inFlight.underWay >= this.#limit && !this.ports.stopReason.signal.aborted)
       await this.ports.inFlight.progress()
+  }
+
+  /** Resolves when several of so many rows may be sent: how many; 0 when none will be any more. */
+  async roomFor(rows: number): Promise<number> {
+    const { inFlight, rateGate, stopReason } = this.ports
+    const free = () => this.#limit - inFlight.underWay
+    while (!stopReason.signal.aborted) {
+      if (rateGate.opens) await rateGate.opens
+      // Claiming few rows takes as long as claiming many.
+      else if (free() >= Math.min(rows, Math.ceil(this.#limit / 2))) return Math.min(rows, free())
+      else await inFlight.progress()
+    }
+    return 0
   }
 
   get #limit(): number {
@@ -383,14 +401,20 @@ class Calls {
   /** Returns the answer; `unsent` where there certainly was no effect, `undefined` where that is not known. */
   async #ask(
     state: RowState,
-    { key, row, limit, input, isNew }: Ask,
+    { key, row, limit, input, isNew, units }: Ask,
   ): Promise<RowAnswer | 'unsent' | undefined> {
     const { batch, suspect } = this.ports
     const { caller, time, callOptions: { apiKey, origin, signal, maxAgeMs } = {} } = batch
     // Whether the target may have received it before: then only an answer to its key shows whether it was paid for.
     let isOpen = !isNew
+    let isRefused = false
     for (let again = false; ; again = true) {
-      if (!this.#enters() && !(await this.#enter())) return isOpen ? undefined : 'unsent'
+      if (!this.#enters()) {
+        if (!isOpen && units === 0) isRefused = this.#noteWaiting(state) || isRefused
+        if (!(await this.#enter())) return isOpen ? undefined : 'unsent'
+      }
+      if (isRefused) await this.#mark(state.ordinal, input ?? state.input)
+      isRefused = false
       const own = row && again ? { ...row, fresh: false } : row
       const onSuspect = suspect.onSuspect([state.ordinal])
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, maxAgeMs, onSuspect }
@@ -429,6 +453,24 @@ class Calls {
     }
   }
 
+  /** Records that a row is certainly not sent where it has to wait for long: if this process is killed, nothing is held for it. */
+  #noteWaiting({ ordinal }: RowState): boolean {
+    const { rateGate, batch, stopReason } = this.ports
+    if (!rateGate.opens || rateGate.opensAt - batch.time.now() < shortWaitMs) return false
+    this.#mark(ordinal, undefined).catch((error: unknown) => stopReason.fail(error))
+    return true
+  }
+
+  /** Records of rows at the same time that they are certainly not sent, or what they are about to be sent with. */
+  #mark(ordinal: number, input: Input | undefined): Promise<void> {
+    this.#marks.push({ ordinal, input })
+    this.#marking ??= Promise.resolve().then(() => {
+      this.#marking = undefined
+      return this.ports.batch.lookups.waiting(this.#marks.splice(0))
+    })
+    return this.#marking
+  }
+
   /** Returns an answer; where it failed and an earlier attempt may have been paid for, that the outcome is unknown. */
   #doubt(isOpen: boolean, answer: RowAnswer): RowAnswer {
     return isOpen && answer.status === 'failed' && isMetered(this.#operation) ? unknownAnswer : answer
@@ -462,31 +504,39 @@ class Launcher {
     const { stopReason } = this.ports
     try {
       const valid = await this.#valid(rowBatch)
-      // After an early end, the answers of earlier executions are still written.
-      if (stopReason.signal.aborted) await this.#takeOwn(valid)
       let isLast = false
       for (let left: readonly RowState[] = valid; !stopReason.signal.aborted; ) {
         left = await this.#takeAnswered(left)
         if (left.length === 0) break
+        // What is claimed is sent at once: nothing is held for rows that only wait for others.
+        const room = this.#requests ? left.length : await this.calls.roomFor(left.length)
+        if (room === 0) break
+        const portion = left.slice(0, room)
+        const rest = left.slice(room)
         this.#isClaiming = true
-        const claims = await this.ports.batch.lookups.claim(left, (ordinal) => this.#open.has(ordinal))
-        const asks = left.filter((state, at) => this.#take(state, claims[at] as Claim))
+        const claims = await this.ports.batch.lookups.claim(portion, (ordinal) => this.#open.has(ordinal))
+        const asks = portion.filter((state, at) => this.#take(state, claims[at] as Claim))
         this.#isClaiming = false
         for (const old of this.#retired.splice(0)) this.retire(old)
         if (this.#requests) await this.#requests.send(asks)
         else await this.#send(asks)
-        const again = left.filter((state) => !state.isSettled && !state.underWay && !asks.includes(state))
-        if (again.length === 0 || stopReason.signal.aborted) break
+        const again = portion.filter((state) => !state.isSettled && !state.underWay && !asks.includes(state))
+        if (again.length + rest.length === 0 || stopReason.signal.aborted) break
         const short = claims.find((claim) => claim.is === 'short')
         const isBusy = claims.some((claim) => claim.is === 'busy')
+        // Rows that wait for others keep none behind them waiting, but those that a budget is too small for.
+        left = short ? [...again, ...rest] : [...rest, ...again]
+        if (rest.length > 0 && !short && (again.length === 0 || asks.length > 0)) continue
         if (short && !isBusy && isLast && asks.length === 0) {
           const at = claims.indexOf(short)
-          stopReason.exhaust(short.shortage, left[at]?.ordinal ?? 0)
+          stopReason.exhaust(short.shortage, portion[at]?.ordinal ?? 0)
           break
         }
         isLast = await this.#wait(short !== undefined)
-        left = again
       }
+      // After an early end, the answers of earlier executions are still written.
+      if (stopReason.signal.aborted)
+        await this.#takeOwn(valid.filter((state) => !state.isSettled && !state.underWay))
     } catch (error) {
       stopReason.fail(error)
     }

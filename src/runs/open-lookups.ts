@@ -70,8 +70,7 @@ export async function openRun(
     maxAgeMs,
     isAlive:
       maxAgeMs === undefined ? undefined : (holder, connection) => records.locks.isHeld(holder, connection),
-    // Rows that are sent together have a key together.
-    takesKeys: request.operation.batch?.bulkRequests === undefined,
+    isTogether: (await ports.target.bulk(run.id)) !== undefined,
   })
   return { run, lookups, target }
 }

@@ -138,7 +138,6 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       retryUnknown: true,
       notBefore,
       isAlive: (holder, connection) => locks.isHeld(holder, connection),
-      takesKeys: true,
       maxAgeMs,
     }
     return { of: { operation: id, target, workspace, profile }, options }

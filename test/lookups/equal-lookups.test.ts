@@ -23,7 +23,7 @@ async function begun(id: string, more: Partial<LookupOptions> = {}): Promise<{ r
   return { run, lookups: await opened(run, more) }
 }
 const opened = (run: Run, more: Partial<LookupOptions> = {}) =>
-  lookupsFor(driver, run, { maxAgeMs: 1_000, isAlive: async () => true, takesKeys: true, ...more })
+  lookupsFor(driver, run, { maxAgeMs: 1_000, isAlive: async () => true, ...more })
 
 /** Looks up a row and records its answer, unless it has one. Returns what became of it. */
 async function look(lookups: Lookups, one: ReturnType<typeof row>): Promise<string> {

@@ -106,7 +106,7 @@ describe('a holder that lost the lock of a run', () => {
     for (const write of [
       () => lookups.settle(answered(asks)),
       () => lookups.claim(wanted),
-      () => lookups.together([0, 1]),
+      () => lookups.together([{ ordinal: 0 }, { ordinal: 1 }]),
       () => lookups.apart([0, 1]),
       () => lookups.accept([[0, { id: 'bulk', part: null, at: 0 }]]),
       () => lookups.withdraw(asks),

@@ -17,7 +17,7 @@ import { createLayout } from '../../src/runs/output/columns.js'
 import { rowFormats } from '../../src/runs/output/formats.js'
 import { createWriter } from '../../src/runs/output/writer.js'
 import type { Batch, BulkRequests } from '../../src/runs/ports.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
+import { type Driver, readNumber } from '../../src/storage/driver/connection.js'
 import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { newFolder } from '../support/new-folder.js'
@@ -55,6 +55,7 @@ describe.each(states())('%s', (name, open) => {
         const { begin } = runsOver(driver)
         await begin(await record(driver), { file: path, output: null, request: '{}' }, 1_000_000)
         const lookups = await lookupsFor(driver, await record(driver), {
+          isTogether: true,
           mayRepeat: (await target.caller.supportsIdempotency?.()) ?? true,
           ...options,
         })
@@ -109,6 +110,45 @@ describe.each(states())('%s', (name, open) => {
       expect(new Set(written().map(({ custom }) => custom))).toEqual(new Set(['']))
       expect(await now()).toMatchObject({ status: 'finished', credits: 72, reserved: 0 })
       expect(target.credits).toBe(1_000 - 72)
+    })
+
+    test('are collected, once they were accepted for a run that was killed, by another one with some of them in other rows', async () => {
+      const target = bulkTarget(1_000)
+      const { driver, part, run } = await machine(domainsOf(4))
+      const never = new Promise<never>(() => {})
+      void (
+        await part(
+          target,
+          {},
+          instead((id) => (id === 'contacts.get' ? never : undefined)),
+        )
+      ).ended
+      const accepted = `SELECT count(*) FROM lookups WHERE state = 'accepted'`
+      await expect.poll(() => driver.read((reads) => readNumber(reads, accepted))).toBe(4)
+      const other = await runsOver(driver).add(newRun({ id: 'run-2', identityKey: 'other' }))
+      const given = { maxAgeMs: 1_000, isAlive: async () => false, isTogether: true }
+      const sink = memorySink()
+      const rows = ['d3.example', 'x.example', 'd0.example', 'y.example']
+      const batch = await companyBatch(folder.file(csvOf(rows)), target.caller, sink, {
+        lookups: await lookupsFor(driver, other, given),
+        bulkRequests,
+        operation: 'contacts.enrich_sync',
+        most: () => price,
+      })
+      const results = ['domain', 'email'].map((name) => ({ name, path: [name] }))
+      const layout = rowFormats.csv.create(createLayout(batch.table.header, results))
+      expect(await execute({ ...batch, writer: createWriter(sink, layout) })).toMatchObject({
+        found: 4,
+        credits: 12,
+      })
+      const written = parse(sink.text(), { columns: true }) as Record<string, string>[]
+      expect(written.map(({ email }) => email)).toEqual(rows.map((name) => `someone@${name}`))
+      expect([target.sizes, [...target.paid.values()]]).toEqual([
+        [4, 2],
+        [1, 1, 1, 1, 1, 1],
+      ])
+      expect(await run()).toMatchObject({ reserved: 2 * price })
+      expect((await runsOver(driver).find('run-2'))[0]).toMatchObject({ reserved: 0, credits: 12 })
     })
 
     test('are matched by the ids of the target when it does not return custom values', async () => {

@@ -3,13 +3,23 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost, type Input, type Reply } from '../../src/api/calls/caller.js'
 import type { LookupOptions } from '../../src/lookups/store.js'
 import { execute } from '../../src/runs/execute.js'
-import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { type Run, runsOver, stopKilled } from '../../src/runs/journal/runs.js'
 import type { Batch } from '../../src/runs/ports.js'
-import type { Driver } from '../../src/storage/driver/connection.js'
+import { type Driver, readNumber } from '../../src/storage/driver/connection.js'
 import { perFile } from '../support/each.js'
 import { newFolder } from '../support/new-folder.js'
 import { states } from '../support/states.js'
-import { company, companyBatch, csvOf, fakeCaller, lookupsFor, memorySink, newRun, reply } from './fakes.js'
+import {
+  company,
+  companyBatch,
+  csvOf,
+  fakeCaller,
+  fakeTime,
+  lookupsFor,
+  memorySink,
+  newRun,
+  reply,
+} from './fakes.js'
 
 const folder = perFile(newFolder)
 const day = 86_400_000
@@ -42,7 +52,6 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       const lookups = await lookupsFor(driver, run, {
         maxAgeMs: 30 * day,
         isAlive: async () => false,
-        takesKeys: true,
         ...options,
       })
       const batch = await companyBatch(folder.file(csvOf(rows)), caller, sink, { lookups, ...more })
@@ -269,6 +278,32 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       expect((await part(other, rows.slice(3), next, { options }).ended).stopped?.exit_code).toBe(12)
       answered.resolve()
       expect([(await first.ended).credits, calls.length]).toEqual([3, 0])
+    })
+
+    it('have room for what a killed run has not sent: of rows that the target refused for now nothing is held', async () => {
+      const [killed, next] = [await begin('killed'), await begin('next')]
+      let nth = 0
+      const { caller, calls } = fakeCaller(() =>
+        ++nth <= 2
+          ? never
+          : reply(429, { error: 'Rate limit exceeded' }, 0, { 'retry-after': '60', 'ratelimit-limit': '2' }),
+      )
+      const waits = { ...fakeTime(), sleep: () => never }
+      const many = Array.from({ length: 40 }, (_each, at) => `row-${at}`)
+      void part(killed, many, caller, {
+        options: { budgets: { perDay: 50 }, now: () => 5 * day },
+        time: waits,
+      }).ended
+      await expect.poll(() => calls.length).toBeGreaterThan(2)
+      const unsent = () =>
+        driver.read((reads) => readNumber(reads, 'SELECT count(*) FROM lookups WHERE input IS NULL'))
+      await expect.poll(unsent).toBe(3)
+      await stopKilled(driver, () => ({ release: () => {} }))
+      expect(await record(killed)).toMatchObject({ status: 'stopped', reserved: 2 })
+      expect(await openRows()).toHaveLength(2)
+      const { caller: asking, calls: asked } = fakeCaller(found)
+      const { ended } = part(next, rows, asking, { options: { budgets, now: () => 5 * day } })
+      expect([(await ended).credits, asked.length]).toEqual([1, 1])
     })
 
     it.each([

@@ -98,7 +98,7 @@ describe.each(states())('%s', (_, open) => {
       const first = await part({ perRun: 8 })
       const some = rows.slice(0, 4)
       const ordinals = asksIn(await first.claim(some)).map(({ ordinal }) => ordinal)
-      const { key } = await first.together(ordinals)
+      const { key } = await first.together(some)
       const short = await (await part({ perRun: 3 })).claim(some)
       expect([asksIn(short), shortageIn(short)]).toEqual([[], { budget: 'run', credits: 3 }])
       const again = asksIn(await (await part({ perRun: 4 })).claim(some))
@@ -114,7 +114,7 @@ describe.each(states())('%s', (_, open) => {
       const first = await part({})
       const some = rows.slice(0, 4)
       const asks = asksIn(await first.claim(some))
-      await first.together(asks.map(({ ordinal }) => ordinal))
+      await first.together(some)
       for (const [portion, left] of [
         [[0], 3],
         [[1, 2], 1],

@@ -1,4 +1,5 @@
 import type { RowStatus } from '../../lookups/answer.js'
+import { countBudget, scopesOf } from '../../lookups/budgets.js'
 import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
 import { type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 
@@ -215,19 +216,28 @@ const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live
   OR state NOT IN ('found', 'not_found'))`
 
 const runningSql = `SELECT number, known_by AS "identityKey" FROM runs WHERE status = 'running' ORDER BY number`
-// The rows that may be sent, the credits held for them, and the index stay as they are.
+// What was certainly not sent.
+const unsent = `run = ? AND state = 'asked' AND input IS NULL`
+const unsentSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE ${unsent}`
+const dropUnsentSql = `DELETE FROM lookups WHERE ${unsent}`
+// The rows that may have been sent, the credits held for them, and the index stay as they are.
 const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) FROM (
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
   SELECT max(answered_at) FROM lookups WHERE run = ?) AS heard) WHERE number = ? AND status = 'running'`
 
 /**
- * Records runs as stopped whose process was killed, as of their last sign of life: the credits held for their rows
- * count for that day. Runs under way, whose lock `hold` cannot take, stay as they are.
+ * Records runs as stopped whose process was killed, as of their last sign of life: the credits held for rows that may have
+ * been sent count for that day, and those of all others are released. Runs under way, whose lock `hold` cannot take, stay as they are.
  */
 export async function stopKilled(driver: Driver, hold: Hold): Promise<void> {
   const running = await driver.read((reads) => reads.all<Pick<Run, 'number' | 'identityKey'>>(runningSql))
   await forEachFree(running, hold, async ({ number }) => {
-    await driver.transaction((c) => c.run(stopSql, number, number), runScope(number))
+    await driver.transaction(async (c) => {
+      if ((await c.run(stopSql, number, number)) === 0) return
+      const held = await readNumber(c, unsentSql, number)
+      if ((await c.run(dropUnsentSql, number)) > 0)
+        await countBudget(c, scopesOf(number, ''), { held: -held })
+    }, runScope(number))
   })
 }
 
