@@ -84,9 +84,9 @@ CREATE TABLE run_files (
 -- Every lookup of every row: it is here before it is sent, and its answer is here before it is used. `state` is `asked`
 -- before it is sent, `accepted` while the target works on it, and then how it ended; of an `unknown` one the credits stay
 -- `held`. It is sent under `key`; without one, under the id of its run and its row. `input` is what it is sent with, until the
--- answer is known; one that is `asked` without it is certainly not sent. `hash` is that of `identity`, equal for equal lookups; an answer without `identity` serves its own run
--- only, and one without `hash` follows an equal row of its run. `source` is `store` or `duplicate` for a row that takes the
--- answer of another one, which `from_run` and `from_row` name.
+-- answer is known; one that is `asked` without it is certainly not sent. `hash` is that of `identity`, equal for equal
+-- lookups; an answer without `identity` serves its own run only, and one without `hash` follows an equal row of its run.
+-- `source` is `store` or `duplicate` for a row that takes the answer of another one, which `from_run` and `from_row` name.
 CREATE TABLE lookups (
   run {integer} NOT NULL,
   row BIGINT NOT NULL,
