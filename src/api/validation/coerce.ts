@@ -75,13 +75,14 @@ export function mapCountries(
   return Object.fromEntries(entries)
 }
 
-/** Converts text to the kind of a field; other text stays, to be refused. Of several texts for one value, the last counts. */
+/** Converts text to the kind of a field; other text stays, to be refused, as several texts for one value do. */
 export function coerceField(schema: z.core.$ZodType, given: Text): unknown {
   const inner = bare(schema)
   const texts = typeof given === 'string' ? [given] : given
   if (inner instanceof z.ZodArray) return texts.flatMap((text) => items(inner.element, text))
   if (inner instanceof z.ZodObject || inner instanceof z.ZodRecord) return object(texts) ?? given
-  return texts.length === 0 ? given : scalar(inner, texts[texts.length - 1] ?? '')
+  const [text, ...others] = texts
+  return text === undefined || others.length > 0 ? given : scalar(inner, text)
 }
 
 /** Converts the texts among the fields of a request; typed values and unknown fields stay as they are. */

@@ -23,7 +23,7 @@ import {
   nextTurn,
   valueAt,
 } from '../values/objects.js'
-import { bare } from './coerce.js'
+import { bare, coerceInput, kindOf } from './coerce.js'
 
 type ErrorName = FieldRefusal['error']
 
@@ -130,6 +130,16 @@ function refusal(id: OperationId, shape: Shape, fields: Fields, issues: readonly
   const sentence = joinSentences(sentences)
   const anyOf = reported.length === 1 ? refusalIn(reported[0])?.anyOf : undefined
   return new ApiError(row, { reason: nameFields(sentence), sentence, anyOf })
+}
+
+/** Reads the texts of a query. Throws where it has several values of a field that takes one. */
+export function coerceQuery(schema: Shape['input'], fields: Fields): Fields {
+  const shape: Readonly<Record<string, z.core.$ZodType>> = schema.shape
+  const isOne = (name: string) =>
+    Object.hasOwn(shape, name) && kindOf(shape[name] as z.ZodType).type !== 'array'
+  const [twice] = Object.entries(fields).filter(([name, value]) => Array.isArray(value) && isOne(name))
+  if (twice) throw refuseField(twice[0], 'is given more than once')
+  return coerceInput(schema, fields)
 }
 
 /** Returns the refusal of a field; `why` ends its sentence. */

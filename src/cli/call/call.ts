@@ -89,7 +89,10 @@ export async function reportSuccess(
   // What an import found is reported when it has ended.
   if (operation.method === 'POST' && !operation.starts && countsNothing(reply.body))
     await notifyMissing(context, { operation, input })
-  const { has_more, total_count: total } = paginationOf(reply)
+  const { has_more, total_count: total, per_page: most } = paginationOf(reply)
+  const { per_page: wanted } = input
+  if (typeof most === 'number' && typeof wanted === 'number' && most < wanted)
+    context.notify(`--per-page ${formatNumber(wanted)}: a page has at most ${formatNumber(most)} rows.`)
   const isChosen = [options.all, input.page, input.cursor].some((one) => one !== undefined)
   // JSON and tables say it themselves.
   if (has_more === true && !isChosen && !['json', 'table'].includes(formatOf(context))) {

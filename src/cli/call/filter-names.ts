@@ -7,6 +7,7 @@ import { decodeSearchUrl } from '../../catalogue/search-url/decode.js'
 import { foldText } from '../../identity/name.js'
 import type { Context } from '../context/context.js'
 import { recordsIn } from '../output/records.js'
+import { oneLine } from '../output/text.js'
 import { hasCatalogue } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
 import { callOnce, everyPage } from './send.js'
@@ -87,6 +88,23 @@ function find(kind: NamedKind, known: readonly Named[], name: string, option: st
   const names = known.map((one) => one.name)
   const meant = nearest(name, names) ?? names.find((one) => foldText(one).includes(foldText(name)))
   throw new Refusal('usage.no_name', { option, name, meant, noun: kind.noun, command: kind.command })
+}
+
+/** Says which technologies of a request this machine's data has none of: they find nobody, and exclude nobody. */
+export async function noteUnknownTechnologies(context: Context, input: Input): Promise<void> {
+  const { stacks, excluded_stacks: excluded } = input
+  const given = [stacks ?? [], excluded ?? []].flat().map(String)
+  if (given.length === 0 || !context.isLocal() || !(await hasCatalogue(context.home))) return
+  const { toSlug } = await import('../../catalogue/records/technologies.js')
+  const catalogue = await context.catalogue()
+  const known = await catalogue.technologies('', Number.POSITIVE_INFINITY)
+  const slugs = new Set(known.map(({ slug }) => slug))
+  for (const name of new Set(given.filter((one) => !slugs.has(toSlug(one))))) {
+    const meant = nearest(toSlug(name), [...slugs])
+    const hint =
+      meant === undefined ? 'Search for its name: prospect accounts technologies' : `Did you mean ${meant}?`
+    context.notify(`Nobody is known to use the technology "${oneLine(name)}". ${hint}`)
+  }
 }
 
 /** Throws UsageError for a name of several lists; what no list is called stays, for the target to refuse. */

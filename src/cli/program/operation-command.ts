@@ -192,6 +192,10 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     const { resolveFilterNames } = await import('../call/filter-names.js')
     input = await resolveFilterNames(context, input)
   }
+  if (input.stacks !== undefined || input.excluded_stacks !== undefined) {
+    const { noteUnknownTechnologies } = await import('../call/filter-names.js')
+    await noteUnknownTechnologies(context, input)
+  }
   // After the names of lists have become ids, which have no spaces.
   checkTyped(request, input)
   if (context.globals.verbose) await context.notifySource()

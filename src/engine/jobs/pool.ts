@@ -2,7 +2,8 @@
 export interface WorkKind<T> {
   /** Takes a task; `undefined` when there is none now. */
   take(): Promise<T | undefined>
-  work(taken: T): Promise<void>
+  /** Returns how many things were done; one without it. */
+  work(taken: T): Promise<number | undefined>
   readonly atOnce: number
   /** Receives errors; taking the task again is up to `take`. */
   readonly onTrouble: (error: unknown) => void
@@ -16,6 +17,7 @@ export class WorkerPool<T> {
   readonly #event = new AutoResetEvent()
   readonly #under = new Set<Promise<void>>()
   #ended = 0
+  #done = 0
 
   constructor(
     private readonly kind: WorkKind<T>,
@@ -27,7 +29,7 @@ export class WorkerPool<T> {
     this.#event.set()
   }
 
-  /** Works until it is stopped, or no tasks are left and `isOver` says that none will come. Returns how many ended. */
+  /** Works until it is stopped, or no tasks are left and `isOver` says that none will come. Returns how much was done. */
   async run(isOver: () => boolean): Promise<number> {
     while (!this.stopping.aborted) {
       // Read first: work that comes or ends during the look is looked at again.
@@ -39,7 +41,7 @@ export class WorkerPool<T> {
       else await this.#event.wait(defaultPauseMs)
     }
     await Promise.all(this.#under)
-    return this.#ended
+    return this.#done
   }
 
   async #attempt<R>(work: () => Promise<R>): Promise<R | undefined> {
@@ -52,7 +54,11 @@ export class WorkerPool<T> {
   }
 
   #begin(taken: T): void {
-    const under = this.#attempt(() => this.kind.work(taken)).finally(() => {
+    const work = async () => {
+      const done = await this.#attempt(() => this.kind.work(taken))
+      this.#done += done ?? 1
+    }
+    const under = work().finally(() => {
       this.#under.delete(under)
       this.#ended++
       this.wake()

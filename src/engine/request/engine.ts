@@ -5,9 +5,8 @@ import { countingOf, hasBody, isPriced, topUpPath } from '../../api/operations/f
 import { operationOn, type Window, windowsOf } from '../../api/operations/plans.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Asking, Sender, Targets } from '../../api/ports/ports.js'
-import { coerceInput } from '../../api/validation/coerce.js'
 import { ownWebhook } from '../../api/validation/own-webhook.js'
-import { fingerprintOf, validateInTurns, withoutBlanks } from '../../api/validation/validate.js'
+import { coerceQuery, fingerprintOf, validateInTurns, withoutBlanks } from '../../api/validation/validate.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
@@ -195,7 +194,7 @@ async function check(
 }
 
 function validated(shape: Shape, operation: Operation, given: Input): Input | Promise<Input> {
-  const typed = hasBody(operation) ? given : coerceInput(shape.input, given)
+  const typed = hasBody(operation) ? given : coerceQuery(shape.input, given)
   return validateInTurns(operation.id, shape, typed)
 }
 

@@ -25,13 +25,13 @@ type Result = Omit<DeliveryResult, 'ms'> & { readonly heldMs?: number }
 /**
  * Attempts some claimed deliveries of a job in order, and stores the results in one transaction. A process that dies
  * before it repeats those attempts with the same ids. The series continues only after a success, while it is quick,
- * and until `signal` aborts. The rest becomes due again.
+ * and until `signal` aborts. The rest becomes due again. Returns how many were attempted.
  */
 export async function attemptDeliveries(
   ports: WorkerPorts,
   claimed: readonly [Delivery, ...Delivery[]],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   const began = performance.now()
   const results: Result[] = []
   const { post, faults } = await createPoster(ports, claimed[0].workspaceId)
@@ -61,6 +61,7 @@ export async function attemptDeliveries(
     const [{ attempts, jobId }] = claimed
     if (attempts === 0) await releaseNextDelivery(tx, jobId, now)
   }, claimed[0].workspaceId)
+  return results.length
 }
 
 /** Yields the bodies of some deliveries in order, and reads several at once. */

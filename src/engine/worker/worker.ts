@@ -169,8 +169,10 @@ export class Worker {
     }
     return this.#poolOf(troubles, {
       take: () => this.#takeJob(),
-      work: async (job) =>
-        void (await runJob(this.ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)),
+      work: async (job) => {
+        await runJob(this.ports, job, this.#stopping.signal, onStep, troubles ? undefined : turnMs)
+        return undefined
+      },
       atOnce: jobsAtOnce,
     })
   }
@@ -259,13 +261,13 @@ class InProgress {
   }
 
   /** Runs a series of attempts, and measures it. */
-  async during(first: Delivery, send: () => Promise<void>): Promise<void> {
+  async during<T>(first: Delivery, send: () => Promise<T>): Promise<T> {
     const { url } = first
     const began = performance.now()
     this.#running.add(first)
     const slow = setTimeout(() => this.#slowUrls.add(url), slowUrlMs)
     try {
-      await send()
+      return await send()
     } finally {
       clearTimeout(slow)
       if (performance.now() - began < slowUrlMs) this.#slowUrls.delete(url)

@@ -56,6 +56,18 @@ describe('names of ids', () => {
       ]).toMatchObject([{ included_account_lists: [newest?.id] }, { id: newest?.id }])
   })
 
+  it('of technologies that nobody is known to use are said, also of those to leave out', async () => {
+    await here.fill('companies', 'name,domain,technologies\nAcme,acme.example,react;python\n')
+    const stack = 'intents stack --preview --stacks'
+    await ends(
+      here.run(`${stack} reactt --excluded-stacks React,nosuch`),
+      0,
+      'Nobody is known to use the technology "reactt". Did you mean react?',
+      'Nobody is known to use the technology "nosuch". Search for its name: prospect accounts technologies',
+    )
+    expect((await here.run(`${stack} React`)).stderr).not.toContain('Nobody is known')
+  })
+
   it('stand for countries, as in cells, also in lists', async () => {
     for (const [line, sent] of [
       ['accounts enrich --name Acme --country Deutschland', { country: 'DE' }],

@@ -11,6 +11,24 @@ const page = (ids: readonly string[], pagination: Record<string, unknown>) => ({
   },
 })
 
+it('says that a page has fewer rows than were asked for', async () => {
+  await here.json('init')
+  const ended = await here.run('lists list --per-page 501')
+  expect([ended.code, ended.stderr]).toEqual([0, '--per-page 501: a page has at most 500 rows.\n'])
+  expect((await here.run('lists list --per-page 500')).stderr).toBe('')
+})
+
+it.each([
+  '/lists?page=1&page=2',
+  '/searches?enriched=true&enriched=false',
+  '/accounts/technologies?query=a&query=b',
+])('is refused with the name of a parameter that is given twice: %s', async (path) => {
+  await here.json('init')
+  const [, name] = /\?(\w+)=/.exec(path) ?? []
+  const ended = await here.run(['api', 'GET', path, '--format', 'csv'])
+  expect([ended.code, ended.stderr]).toEqual([7, expect.stringContaining(`${name} is given more than once`)])
+})
+
 it('fetches all pages of a list and prints them as one', async () => {
   const caller = answering(
     page(['a', 'b'], { page: 1, has_more: true, next_cursor: 'c1' }),

@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { answering, closeAfterTest } from '../../client/listeners.js'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
@@ -53,6 +54,14 @@ describe('engine jobs', () => {
     expect(JSON.stringify(accounts)).toMatch(
       /robots-two\.example.*robots\.example|robots\.example.*robots-two/,
     )
+  })
+
+  it('counts every delivery that it attempts', async () => {
+    const receiver = closeAfterTest(await answering((_, response) => response.writeHead(200).end()))
+    const hook = `--webhook-url http://127.0.0.1:${receiver.port}/in`
+    await here.json(`accounts search --keyword robots --streaming --no-wait ${hook}`)
+    expect(await here.json('engine jobs run')).toEqual({ jobs: 1, deliveries: 3 })
+    expect(await here.json('engine deliveries list --state delivered')).toHaveLength(3)
   })
 
   it('retries failed jobs only, and exits 9 for unknown ids', async () => {

@@ -9,7 +9,7 @@ it('a task keeps its slot to its end', async () => {
   const pool = new WorkerPool<string>(
     {
       take: async () => tasks.shift(),
-      work: () => new Promise<void>((resolve) => begun.push(resolve)),
+      work: () => new Promise((resolve) => begun.push(() => resolve(undefined))),
       atOnce: 1,
       onTrouble: (error) => {
         throw error
