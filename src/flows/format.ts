@@ -48,15 +48,19 @@ export const inputKinds = {
 export const stepKinds = {
   keep: z.strictObject({ keep: text().describe('A condition in CEL: other rows leave the flow') }),
   command: z.strictObject({
-    command: texts().describe('A program and its arguments: a row of JSON in, an object of JSON out'),
+    command: z
+      .array(text(), 'must be a list of the program and its arguments, such as [node, score.js]')
+      .min(1)
+      .describe('A program and its arguments: a row of JSON in, an object of JSON out'),
     fields: z
       .array(
         text().refine((name) => name !== rowNumberField, `cannot be ${rowNumberField}, the number of a row`),
+        'must be a list of names, such as [score]',
       )
       .min(1)
       .describe('The fields that it answers'),
     timeout: z
-      .string()
+      .string('must be a duration such as 30s or 10m')
       .regex(durationPattern, 'must be a duration such as 30s or 10m')
       .refine(isTimeout, 'must be between 1ms and 24d')
       .optional()

@@ -13,6 +13,7 @@ import type { z } from 'zod'
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import { type Details, type LocalCode, Refusal } from '../api/calls/errors.js'
+import { isPriced } from '../api/operations/facts.js'
 import {
   immediateOperation,
   type Operation,
@@ -286,7 +287,8 @@ class Reader {
   }
 
   /** Checks the fields of a request that are the same in every row. Returns them with their defaults left out. */
-  #request(given: unknown, path: Path, { id, starts }: Operation, { input }: Shape): Input | undefined {
+  #request(given: unknown, path: Path, asked: Operation, { input }: Shape): Input | undefined {
+    const { id, starts } = asked
     if (given != null && !isObject(given)) return this.#add(path, 'no_fields', { operation: id })
     const schemas: Kinds = input.shape
     const known = Object.keys(schemas).filter((name) => !ownFields.includes(name))
@@ -304,7 +306,8 @@ class Reader {
     }
     // A misspelt limit is reported already.
     const hasUnknown = Object.keys(request).some((name) => !Object.hasOwn(schemas, name))
-    if (starts === 'import' && request.limit === undefined && !hasUnknown) this.#add(path, 'no_limit')
+    if (starts === 'import' && request.limit === undefined && !hasUnknown)
+      this.#add(path, 'no_limit', { isPriced: isPriced(asked) })
     return request
   }
 

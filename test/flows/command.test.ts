@@ -236,6 +236,7 @@ describe('a program in a flow', () => {
 
   it.each([
     ['timeout: 5 minutes', 'timeout must be a duration such as 30s or 10m'],
+    ['timeout: 5', 'timeout must be a duration such as 30s or 10m'],
     ['timeout: 0s', 'timeout must be between 1ms and 24d'],
     ['timeout: 30d', 'timeout must be between 1ms and 24d'],
     ['log: maybe', 'log must be boolean'],
@@ -243,6 +244,20 @@ describe('a program in a flow', () => {
     write(answer, { more: `, ${more}` })
     const { code, stderr } = await here.run('flow check flow.yaml')
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+  })
+
+  it('is explained where a text is written for a list', async () => {
+    write(answer, { fields: 'score' })
+    here.write('flow.yaml', here.read('flow.yaml').replace('[node, program.js]', 'node program.js'))
+    const { code, stderr } = await here.run('flow check flow.yaml')
+    expect(code).toBe(2)
+    expect(stderr).toContain(
+      'command must be a list of the program and its arguments, such as [node, score.js].',
+    )
+    expect(stderr).toContain('fields must be a list of names, such as [score].')
+    write(answer)
+    here.write('flow.yaml', here.read('flow.yaml').replace('[node, program.js]', '[node program.js]'))
+    expect((await run()).stderr).toContain('Write its arguments apart: [node, score.js]')
   })
 
   it('cannot have a field with the name of the number of a row', async () => {

@@ -11,7 +11,10 @@ const typeNames: Readonly<Record<string, string>> = {
 
 /** Returns what is wrong with a value of a file, such as `must be 0 or more`. */
 export function explainIssue(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `must be ${typeNames[issue.expected] ?? issue.expected}`
+  // A schema may have words of its own.
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
+    return `must be ${typeNames[issue.expected] ?? issue.expected}`
+  if (issue.code === 'invalid_value') return `must be ${issue.values.join(' or ')}`
   if (issue.code === 'invalid_format' && issue.format === 'url')
     return 'must be an address that begins with https:// or http://'
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}`

@@ -250,6 +250,8 @@ async function showReport(
   context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
   for (const path of leftAlone)
     context.notify(`No row is left, and some failed: ${formatPath(path, context.streams)} stays as it was.`)
+  if (wasFinished && steps.some(({ failed }) => failed > 0))
+    context.notify('Rows that failed are asked for again with --fresh; what was paid for is reused.')
   if (stopped) {
     const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
     const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}`]
