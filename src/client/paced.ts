@@ -177,7 +177,7 @@ const limitOf = ({ limit }: WindowKept, { most }: ServerWindow): number =>
   most ?? limit ?? Number.POSITIVE_INFINITY
 
 /** Replaces the limit when a server answered without reporting one. */
-const untold = Number.MAX_SAFE_INTEGER
+export const untold = Number.MAX_SAFE_INTEGER
 
 /** Whether the limit of a window is unknown until the server is asked. */
 const isUnknown = ({ limit }: WindowKept, known: KnownWindow): boolean =>

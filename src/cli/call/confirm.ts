@@ -316,6 +316,12 @@ function affordableText({ rows, rows_affordable: affordable, budget }: BatchQuot
 const timeText = ({ seconds }: BatchQuote): string =>
   seconds ? `at least ${duration(seconds)}, because of rate limits` : 'no rate limit applies'
 
+/** Returns the windows to show: not those whose limit the server has answered without telling. */
+export async function toldWindows({ windows }: Pick<Limits, 'windows'>): Promise<Limits['windows']> {
+  const { untold } = await import('../../client/paced.js')
+  return windows.filter(({ limit }) => limit !== untold)
+}
+
 /** Returns what is known of limits: of this machine's engine all, of a server what it says. */
 export async function limitsOf(context: Context): Promise<Limits | TargetRefusal> {
   if (!context.isLocal()) return serverLimits(context)

@@ -59,7 +59,7 @@ const hints: Partial<Record<ErrorCode, string>> = {
   network_session_required: 'Reconnect the session, or add --no-live.',
   unknown_place: 'Find its name or id with: prospect locations find NAME',
   consent_required:
-    'Record the consent of the member (on the local engine: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
+    'Record the consent of the member (where the engine or the proxy runs: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
   rate_limited: 'Wait for the time in Retry-After, or raise --max-wait.',
   vendor_answer_lost:
     'It is not asked anew; the same command asks again for work that it accepted. prospect providers stats shows what it may have cost.',

@@ -21,7 +21,7 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
-import { isRefused, limitsOf } from '../../call/confirm.js'
+import { isRefused, limitsOf, toldWindows } from '../../call/confirm.js'
 import { createSpendingLayer, openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { localOrigin, storedKey } from '../../context/credentials.js'
@@ -86,7 +86,15 @@ export async function openDashboard(
     },
     explain: reportOf,
     report: (error) => notifyBug(context, error),
-    watch: (onChange) => watchDatabases([engine, state, catalogue], onChange),
+    watch: (onChange) => {
+      const stop = watchDatabases([engine, state, catalogue], onChange)
+      // What others do at a server changes no database here.
+      const timer = ports.target.isServer ? setInterval(onChange, serverLookMs) : undefined
+      return () => {
+        clearInterval(timer)
+        stop()
+      }
+    },
     random: (size) => context.ids.bytes(size),
     onLink: (link) => context.notify(`The link was used. For another browser: ${origin()}${link}`),
   })
@@ -136,6 +144,9 @@ function openEnginePorts(context: Context, caller: Caller, isProxy: boolean): En
   }
 }
 
+/** How often an open page looks at a server again, in milliseconds. */
+const serverLookMs = 60_000
+
 /** A server is asked for its limits no more often than this, in milliseconds, and for so many seconds. */
 const askedMs = 1_000
 const askedSeconds = 10
@@ -145,7 +156,8 @@ async function readServerLimits(context: Context): Promise<ShownLimits | Problem
   const { timeout = askedSeconds } = context.globals
   try {
     const found = await limitsOf(context.withGlobals({ timeout }))
-    return isRefused(found) ? reportOfReply(found.reply) : found
+    if (isRefused(found)) return reportOfReply(found.reply)
+    return { ...found, windows: await toldWindows(found) }
   } catch (error) {
     const known = reportOf(error)
     if (known) return known

@@ -36,7 +36,7 @@ async function team(options = '') {
 
 describe('a member behind a proxy', () => {
   it('sees their own name, their week and what is left of it', async () => {
-    const { join } = await team()
+    const { proxy, join } = await team()
     const ann = await join('ann@example.com', '--weekly-limit 3')
     const bob = await join('bob@example.com')
     await ends(ann.run('accounts enrich --domain known.example'), 0)
@@ -54,7 +54,13 @@ describe('a member behind a proxy', () => {
     const { stdout, stderr } = await ends(ann.run('limits', { terminal: true }), 0)
     expect(stdout).toMatch(/This week +2 left of 3: 1 spent/)
     expect(stderr).not.toContain('weekly limit')
-    // With the key in the environment the name is that of the key, too.
+    // A key of one area says whose it is, too, and one in the environment.
+    const narrow = (
+      await proxy.machine.run('engine keys create --member bob@example.com --scope accounts --json')
+    ).json as { key: string }
+    expect((await ask({ baseUrl: proxy.baseUrl, key: narrow.key }, '/account')).json()).toMatchObject({
+      account: { email: 'bob@example.com', weekly_limit: null },
+    })
     const env = { PROSPECT_API_KEY: ann.key, PROSPECT_BASE_URL: ann.at.baseUrl }
     const elsewhere = await practiceMachine()
     expect((await elsewhere.run('limits', { env })).json).toMatchObject({
