@@ -85,3 +85,63 @@ export class RepeatFilter {
     return this.#again.has(hash)
   }
 }
+
+const chunkLength = 2 ** 16
+
+/** Tells which rows of a file have a key that another one has, with four bytes for each key beside a filter. */
+export class RepeatedKeys {
+  readonly #seen: IdentityFilter
+  /** A number for each key, and 0 behind those of each row. */
+  readonly #chunks: Uint32Array[] = []
+  #length = 0
+  /** How many keys have a number, of those that may have been seen before. */
+  readonly #counts = new Map<number, number>()
+
+  constructor(expected: number) {
+    this.#seen = new IdentityFilter(expected)
+  }
+
+  /** Adds the keys of the next row, each of them once. */
+  addRow(keys: readonly string[]): void {
+    for (const key of keys) {
+      const hash = hashOf(key)
+      const number = (hash[0] ^ hash[1]) >>> 0 || 1
+      if (this.#seen.has(hash)) this.#counts.set(number, 0)
+      else this.#seen.add(hash)
+      this.#append(number)
+    }
+    this.#append(0)
+  }
+
+  #append(number: number): void {
+    const at = this.#length++ % chunkLength
+    if (at === 0) this.#chunks.push(new Uint32Array(chunkLength))
+    const chunk = this.#chunks.at(-1)
+    if (chunk) chunk[at] = number
+  }
+
+  /** Returns the rows that share a key, by their numbers from 0; one in millions of others may be among them. */
+  rows(): ReadonlySet<number> {
+    const rows = new Set<number>()
+    if (this.#counts.size === 0) return rows
+    this.#each((number) => {
+      const count = this.#counts.get(number)
+      if (count !== undefined) this.#counts.set(number, count + 1)
+    })
+    let row = 0
+    this.#each((number) => {
+      if (number === 0) row++
+      else if ((this.#counts.get(number) ?? 0) > 1) rows.add(row)
+    })
+    return rows
+  }
+
+  #each(work: (number: number) => void): void {
+    let left = this.#length
+    for (const chunk of this.#chunks) {
+      const end = Math.min(left, chunkLength)
+      for (let at = 0; at < end; at++) work(chunk[at] ?? 0)
+      left -= end
+    }
+  }
+}

@@ -75,6 +75,18 @@ function surelyIn(fields: Fields): CompanyFacts {
 }
 
 export function personIn(fields: Fields): PersonFacts {
+  const { domain, company_domain, company_name } = fields
+  const [name = '', ...otherNames] = foldFullNames(fields)
+  return {
+    ...profilesIn(fields),
+    emails: emailsIn(fields),
+    name,
+    otherNames,
+    employer: companyIn({ company_domain: firstText(company_domain, domain), company_name }),
+  }
+}
+
+function profilesIn(fields: Fields): Pick<PersonFacts, 'slug' | 'id' | 'url'> {
   const urls = [
     fields.network_url,
     fields.network_profile_url,
@@ -83,18 +95,16 @@ export function personIn(fields: Fields): PersonFacts {
   ]
   const { slug, id } = profileIn('person', ...urls)
   const url = slug === undefined && id === undefined ? firstText(...urls) : undefined
-  const { domain, company_domain, company_name } = fields
-  const [name = '', ...otherNames] = foldFullNames(fields)
-  const emails = [fields.email, fields.personal_email].flatMap((one) => toEmail(firstText(one) ?? '') ?? [])
-  return {
-    slug,
-    id,
-    url: url !== undefined && !parseProfile(url) ? url : undefined,
-    emails: [...new Set(emails)],
-    name,
-    otherNames,
-    employer: companyIn({ company_domain: firstText(company_domain, domain), company_name }),
-  }
+  return { slug, id, url: url !== undefined && !parseProfile(url) ? url : undefined }
+}
+
+const none: readonly never[] = []
+
+function emailsIn({ email, personal_email }: Fields): readonly string[] {
+  const own = toEmail(firstText(email) ?? '')
+  const other = personal_email === undefined ? undefined : toEmail(firstText(personal_email) ?? '')
+  if (own === undefined) return other === undefined ? none : [other]
+  return other === undefined || other === own ? [own] : [own, other]
 }
 
 /** Returns what identifies the subject of a record, the surest first; nothing where it says nobody. */
@@ -130,9 +140,15 @@ export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${k
 
 /** Returns the surest key as a text that is equal for records of the same subject; `undefined` where there is none. */
 export function identityIn(kind: SubjectKind, fields: Fields): string | undefined {
-  const sure = kind === 'company' ? companyKeys(surelyIn(fields)) : []
-  const [surest = keysOf(kind, fields)[0]] = sure
+  // Names and companies take long, and most records have something surer.
+  const [surest = keysOf(kind, fields)[0]] = kind === 'person' ? surestOfPerson(fields) : []
   return surest && keyText(kind, surest)
+}
+
+function surestOfPerson(fields: Fields): readonly Key[] {
+  const { url, id, slug } = profilesIn(fields)
+  const profile = [...key('url', url), ...key('id', id), ...key('slug', slug)]
+  return profile.length > 0 ? profile : emailsIn(fields).flatMap((email) => key('email', email))
 }
 
 export const surerThan = (sort: Sort): readonly Sort[] => sorts.slice(0, sorts.indexOf(sort))

@@ -17,6 +17,8 @@ export function parseProfile(
   url: string,
   hosts: readonly string[] = networkHosts,
 ): NetworkProfile | undefined {
+  const common = hosts === networkHosts ? usual.exec(url)?.[1] : undefined
+  if (common !== undefined) return { kind: 'person', slug: common }
   const path = parseNetworkUrl(toPlainUrl(url), hosts)?.path.split('/') ?? []
   const [section, name, ...rest] = path.filter((part) => !unsaid.test(part))
   const of = section?.toLowerCase()
@@ -26,6 +28,11 @@ export function parseProfile(
     return toProfile('person', personId, [name, ...publicEnd(rest)].join('-'))
   return of === 'sales' ? parsePremium(name, rest[0]) : undefined
 }
+
+/** The spelling in most files, whose slug needs nothing done to it. */
+const usual = new RegExp(
+  `^https?://(?:www\\.)?(?:${networkHosts.join('|').replaceAll('.', '\\.')})/in/([a-z0-9-]+)/?$`,
+)
 
 /** Returns a URL without what stands around it, and with the slashes that it means. */
 export const toPlainUrl = (url: string): string =>

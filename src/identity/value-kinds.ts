@@ -34,6 +34,7 @@ const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
  * `Jane <jane@acme.example>` or `mailto:jane@acme.example?subject=Hello`.
  */
 export function toEmail(text: string): string | undefined {
+  if (text === '') return undefined
   const lower = toPlainText(text).trim().toLowerCase()
   const bare = plainMail.test(lower) ? lower : toBareAddress(lower)
   if (!bareMail.test(bare) || bare.length > maxEmailLength) return undefined

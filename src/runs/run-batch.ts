@@ -15,7 +15,7 @@ import {
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
-import { checkTable, knowPeople, selectRows, type Table } from './input/table.js'
+import { checkPeople, checkTable, selectRows, type Table } from './input/table.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
 import { openKnownRows } from './lists.js'
@@ -158,8 +158,9 @@ async function openComparison(
 
 /** Reads the whole file. Returns its rows that are looked up, and how many these are. */
 async function readRows(table: Table, lookup: Lookup, { choices }: BatchRequest) {
-  if (lookup.people) await knowPeople(table, lookup.people, lookup.skip)
-  const check = await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
+  const check = lookup.people
+    ? await checkPeople(table, lookup.people, lookup.skip)
+    : await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
   const { table: selected, count } = selectRows(table, choices, check.rows)
   return { check, count, rows: { table: selected, ...lookup, repeats: check.repeats } }
 }

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, readChunks, sampleOf } from '../../csv/encoding.js'
-import { hashOf, RepeatFilter } from '../../csv/identity-filter.js'
+import { RepeatedKeys, RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, type RepeatedName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
@@ -233,56 +233,86 @@ export async function checkTable(
   skip: (cells: readonly string[]) => boolean = () => false,
 ) {
   const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
+  const check = await countTable(table, ({ cells }) => {
+    if (!identityOf || skip(cells) || cells.length !== table.header.length) return
+    const identity = orInvalid(() => identityOf(cells))
+    if (identity !== undefined) repeats?.see(identity)
+  })
+  return { ...check, repeats }
+}
+
+/** Reads a whole table, and returns how many rows it has, and how many of them do not fit its header. */
+async function countTable({ header, rows: read }: Table, each: (row: CsvRow) => void) {
   let rows = 0
   let ragged = 0
   let firstRagged: number | undefined
-  for await (const batch of table.rows()) {
+  for await (const batch of read()) {
     rows += batch.length
     for (const row of batch) {
-      if (row.cells.length !== table.header.length) {
+      if (row.cells.length !== header.length) {
         ragged++
         firstRagged ??= row.line
-      } else if (identityOf && repeats && !skip(row.cells)) see(repeats, identityOf, row)
+      }
+      each(row)
     }
   }
-  return { rows, ragged, firstRagged, repeats }
+  return { rows, ragged, firstRagged }
 }
 
-/** Has the rows of people remembered who may be in the file more than once. */
-export async function knowPeople(
+/** Tells which rows of a file are about the same people, and what a row is known by before the others are. */
+export interface PeopleOfRows {
+  /** Returns what identifies a row, and the identity of its lookup. Throws an ApiError for an invalid one. */
+  read(cells: readonly string[]): { readonly keys: readonly string[]; identity(): string | undefined }
+  /** Remembers a row, which begins on a line: it is asked with what others say of its person from then on. */
+  add(row: CsvRow): void
+  /** Returns the identity of a lookup with what others say. */
+  identity(row: CsvRow): string | undefined
+}
+
+/**
+ * The same for lookups of people. Rows whose keys may be those of others are remembered, and compared when all are known; a
+ * file without any is read once.
+ */
+export async function checkPeople(
   table: Table,
-  people: { keys(cells: readonly string[]): readonly string[]; add(cells: readonly string[]): void },
+  people: PeopleOfRows,
   skip: (cells: readonly string[]) => boolean = () => false,
-): Promise<void> {
-  const seen = new RepeatFilter(2 * Math.ceil(table.bytes / bytesPerRow))
-  const each = async (work: (cells: readonly string[], keys: readonly string[]) => void) => {
-    for await (const batch of table.rows())
-      for (const { cells } of batch)
-        if (cells.length === table.header.length && !skip(cells))
-          try {
-            work(cells, people.keys(cells))
-          } catch (error) {
-            // An invalid row is never looked up.
-            if (!(error instanceof ApiError)) throw error
-          }
+) {
+  const expected = Math.ceil(table.bytes / bytesPerRow)
+  const [repeats, seen] = [new RepeatFilter(expected), new RepeatedKeys(2 * expected)]
+  const read = ({ cells }: CsvRow) => {
+    if (cells.length !== table.header.length || skip(cells)) return undefined
+    return orInvalid(() => people.read(cells))
   }
-  await each((_, keys) => keys.forEach((key) => void seen.see(key)))
-  if (!seen.hasRepeats) return
-  await each((cells, keys) => {
-    if (keys.some((key) => seen.has(hashOf(key)))) people.add(cells)
+  const check = await countTable(table, (row) => {
+    const known = read(row)
+    seen.addRow(known?.keys ?? [])
+    const identity = known?.identity()
+    if (identity !== undefined) repeats.see(identity)
   })
+  const rows = seen.rows()
+  if (rows.size === 0) return { ...check, repeats }
+  const shared: (readonly [row: CsvRow, identity: string | undefined])[] = []
+  let ordinal = 0
+  for await (const batch of table.rows())
+    for (const row of batch)
+      if (rows.has(ordinal++)) {
+        people.add(row)
+        shared.push([row, read(row)?.identity()])
+      }
+  for (const [row, before] of shared) {
+    const identity = orInvalid(() => people.identity(row))
+    if (identity !== undefined && identity !== before) repeats.see(identity)
+  }
+  return { ...check, repeats }
 }
 
-function see(
-  repeats: RepeatFilter,
-  identityOf: (cells: readonly string[]) => string | undefined,
-  row: CsvRow,
-): void {
+/** Returns what a row is read as; `undefined` for an invalid one, which is never looked up: the run reports its error. */
+function orInvalid<T>(read: () => T): T | undefined {
   try {
-    const identity = identityOf(row.cells)
-    if (identity !== undefined) repeats.see(identity)
+    return read()
   } catch (error) {
-    // An invalid row is never looked up; the run reports its error.
     if (!(error instanceof ApiError)) throw error
+    return undefined
   }
 }

@@ -23,7 +23,7 @@ import {
   parsePins,
   rowInput,
 } from '../input/mapping.js'
-import { isBlank, type Table } from '../input/table.js'
+import { isBlank, type PeopleOfRows, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 import { explainRows } from './explain.js'
 
@@ -72,27 +72,37 @@ export function createLookup(
   const fields = identifying[operation.batch?.identity ?? 'company'].filter((name) =>
     Object.hasOwn(shape.input.shape, name),
   )
-  const read = (cells: readonly string[], leaveOut?: LeaveOut): Input => {
-    const input = reader.input(cells, leaveOut)
-    return about && subjects && !subjects.isEmpty
-      ? completeBy(subjects, input, about(cells, input), fields)
-      : input
+  const hasTypes = Object.hasOwn(shape.input.shape, 'enrichment_type')
+  const toSent = (input: Input): Input => (hasTypes ? reduceTypes(input) : input)
+  const shared = new Set<number>()
+  const identity = identityOf(operation)
+  const input: Lookup['input'] = (cells, leaveOut, line) => {
+    const own = reader.input(cells, leaveOut)
+    const isShared = subjects && !subjects.isEmpty && (line === undefined || shared.has(line))
+    return toSent(about && isShared ? completeBy(subjects, own, about(cells, own), fields) : own)
   }
   return {
     ...reader,
     about: known || suppressor ? about : undefined,
     people: about &&
       subjects && {
-        keys: (cells) =>
-          keysOf('person', about(cells, reader.input(cells))).map((key) => keyText('person', key)),
-        add: (cells) => subjects.add(about(cells, reader.input(cells))),
+        read: (cells) => {
+          const own = reader.input(cells)
+          return {
+            keys: keysOf('person', about(cells, own)).map((key) => keyText('person', key)),
+            identity: () => identity(toSent(own)),
+          }
+        },
+        add: ({ cells, line }) => {
+          subjects.add(about(cells, reader.input(cells)))
+          shared.add(line)
+        },
+        identity: ({ cells, line }) => identity(input(cells, undefined, line)),
       },
-    input: Object.hasOwn(shape.input.shape, 'enrichment_type')
-      ? (cells, leaveOut) => reduceTypes(read(cells, leaveOut))
-      : read,
+    input,
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
-    identity: identityOf(operation),
+    identity,
     alsoAnswers: alsoAnswersOf(operation),
     ...rowPriceOf(request),
     suppressor,
@@ -312,17 +322,15 @@ export interface RowSuppressor {
 
 /** How rows become lookups, and what these can cost. */
 export interface Lookup {
-  /** Returns the input of a row; an ApiError makes the row invalid. */
-  readonly input: (cells: readonly string[], leaveOut?: LeaveOut) => Input
+  /**
+   * Returns the input of a row; an ApiError makes the row invalid. With the line where it begins, other rows are only asked
+   * where they may be about its person.
+   */
+  readonly input: (cells: readonly string[], leaveOut?: LeaveOut, line?: number) => Input
   /** Adds the identifiers of a row that its request does not have, for suppression and lists of known rows. */
   readonly about?: ((cells: readonly string[], input: Input) => Input) | undefined
-  /**
-   * Of lookups of people: what identifies a row, and what remembers it. Other rows about the same person are asked with
-   * what it says from then on, so that they are one lookup.
-   */
-  readonly people?:
-    | { keys(cells: readonly string[]): readonly string[]; add(cells: readonly string[]): void }
-    | undefined
+  /** Of lookups of people: rows about the same one are asked with what all of them say, so that they are one lookup. */
+  readonly people?: PeopleOfRows | undefined
   /** Throws an ApiError for an input that must not be sent. */
   readonly validate?: (input: Input) => void
   /** Returns why a row is invalid, in the names of the file and the command. */
@@ -368,9 +376,10 @@ export function prepare(
   const { cells } = state.row
   try {
     checkWidth(cells, header)
-    state.input = input(cells, (field, value) => {
+    const leaveOut: LeaveOut = (field, value) => {
       state.leftOut = [...state.leftOut, { field, value }]
-    })
+    }
+    state.input = input(cells, leaveOut, state.row.line)
     validate?.(state.input)
     state.most = most(state.input)
     state.units = units?.(state.input) ?? 0
