@@ -4,7 +4,7 @@ import type { Clock } from '../../src/api/ports/ports.js'
 import { governed } from '../../src/client/governed.js'
 import { createAdmin } from '../../src/engine/admin/admin.js'
 import { createServerLimit } from '../../src/engine/credits/server-limit.js'
-import { guardCaller } from '../../src/engine/request/proxy-guard.js'
+import { guardCaller, memberAccounts } from '../../src/engine/request/proxy-guard.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { handler } from '../../src/http/handler.js'
 import { type Listening, listen } from '../../src/http/listen.js'
@@ -55,7 +55,14 @@ export async function governedProxy(names?: WireNames) {
   const sleep = async () => {}
   const limit = createServerLimit({ store, clock, server: server.baseUrl })
   const proxy = await behindSocket(
-    compose([guardCaller({ store, clock, sleep, apiKey: bench.key }), limit.layer], remote.caller),
+    compose(
+      [
+        guardCaller({ store, clock, sleep, apiKey: bench.key }),
+        memberAccounts({ store, clock, server: server.baseUrl }),
+        limit.layer,
+      ],
+      remote.caller,
+    ),
     names,
   )
   return { bench, key, members, proxy, close: closing(close, () => store.close(), remote.close, proxy.close) }

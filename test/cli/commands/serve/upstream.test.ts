@@ -78,6 +78,18 @@ describe('a governed proxy', () => {
     })
   })
 
+  it('creates a workspace for its members and keys, which has no credits', async () => {
+    const { bench, at } = await engine()
+    const here = machine()
+    closeAfterTest({ close: async () => here.remove() })
+    const env = { PROSPECT_API_KEY: bench.key }
+    const { stop } = await here.start(`serve --port 0 --upstream ${at.baseUrl}`, { env })
+    expect((await stop()).stderr).toContain(
+      'on this machine, without credits of its own: member me@localhost.',
+    )
+    expect(await here.json('engine status')).toMatchObject({ plan: 'own', credits: { enrichment: 0 } })
+  })
+
   it('does not start without a key for the server', async () => {
     const { at } = await engine()
     const { machine } = closeAfterTest(await servingMachine(async () => {}))
