@@ -234,7 +234,8 @@ async function filterJson(json: string, expression: string, pretty: boolean): Pr
 /** One line, or one object for JSON; on a terminal a usage error is a sentence. Returns the exit code. */
 export async function reportError(context: StreamsContext, given: Report): Promise<number> {
   const isDirect = given.code === 'outcome_unknown' && context.globals.direct === true
-  const report = isDirect ? { ...given, hint: directHint } : given
+  const told = isDirect ? { ...given, hint: directHint } : given
+  const report = { ...told, error: withoutUserInfo(told.error), hint: withoutUserInfo(told.hint) }
   context.log?.write('error', report)
   const { stderr, env } = context.streams
   const look = lookOf(stderr, env, context.globals.color !== false)
@@ -254,6 +255,15 @@ export async function reportError(context: StreamsContext, given: Report): Promi
   await writeTo(styledStream(stderr), `${text}\n`).catch(() => {})
   return report.exit_code
 }
+
+/** Returns a text in which no address has a user or password: one that was given where a file is wanted is repeated, too. */
+const withoutUserInfo = (text: string): string =>
+  text.replace(/\b([a-z][\w+.-]*:\/{1,2})([^\s"']*)@/gi, (whole, scheme: string, before: string) => {
+    const [host = ''] = before.split(/[/?#]/)
+    // Behind a slash, a name with an @ is part of a path, unless what stands before is no host with a port.
+    const isPath = before.length > host.length && /^[^:]+(?::\d*)?$/.test(host)
+    return isPath ? whole : `${scheme}…@`
+  })
 
 export const isJson = (context: StreamsContext): boolean => ['json', 'ndjson'].includes(formatOf(context))
 

@@ -12,26 +12,26 @@ import { fakeFile, fakeVendor } from '../../support/vendors.js'
 const network = 'https://www.network.example'
 
 /** What is known only of the people and the company that are suppressed. What commands ask for has nothing of it. */
-const canary = /qzx/i
+const canary = /qzxqzxqzx/i
 /** What is known of somebody who is not. */
 const bystander = /plain/i
 
 const line = (record: object) => `${JSON.stringify(record)}\n`
 const files = {
   'companies.csv': `name,domain,network_url,industry
-Labs,labs.example,${network}/company/labs,Qzx Robots
+Labs,labs.example,${network}/company/labs,Qzxqzxqzx Robots
 Works,works.example,${network}/company/works,Plain Robots
 `,
   'people.csv': `first_name,last_name,title,email,email_status,phone,company_domain,network_url
-Zoe,Roe,Chief Qzx Officer,zoe-qzx@labs.example,valid,+33612345678,labs.example,${network}/in/zoe
-Ann,Poe,Chief Qzx Officer,ann-qzx@works.example,valid,+33612345677,works.example,${network}/in/ann
+Zoe,Roe,Chief Qzxqzxqzx Officer,zoe-qzxqzxqzx@labs.example,valid,+33612345678,labs.example,${network}/in/zoe
+Ann,Poe,Chief Qzxqzxqzx Officer,ann-qzxqzxqzx@works.example,valid,+33612345677,works.example,${network}/in/ann
 Bob,Doe,Chief Plain Officer,bob-plain@works.example,valid,+33612345679,works.example,${network}/in/bob
 `,
   'jobs.ndjson':
-    line({ job_title: 'Qzx Engineer', company_domain: 'labs.example' }) +
+    line({ job_title: 'Qzxqzxqzx Engineer', company_domain: 'labs.example' }) +
     line({ job_title: 'Plain Engineer', company_domain: 'works.example' }),
   'posts.ndjson':
-    line({ post_url: `${network}/posts/qzx`, author_profile_url: `${network}/in/ann` }) +
+    line({ post_url: `${network}/posts/qzxqzxqzx`, author_profile_url: `${network}/in/ann` }) +
     line({ post_url: `${network}/posts/plain`, author_profile_url: `${network}/in/bob` }),
   'in.csv': 'Website\nlabs.example\nworks.example\n',
   'profiles.csv': `Profile\n${network}/in/zoe\n${network}/in/ann\n${network}/in/bob\n`,
@@ -139,7 +139,7 @@ const asked: Readonly<Record<string, Exit>> = {
       env,
     })
     const lead = (name: string, title: string) => ({ title, network_profile_url: `${network}/in/${name}` })
-    const leads = [lead('ann', 'qzx'), lead('bob', 'plain')]
+    const leads = [lead('ann', 'qzxqzxqzx'), lead('bob', 'plain')]
     await fetch((JSON.parse(first) as { url: string }).url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -158,9 +158,11 @@ const asked: Readonly<Record<string, Exit>> = {
     (await fromServer('leads enrich --csv profiles.csv --yes -o remote.csv --fresh')(world)) +
     world.read('remote.csv'),
   'contacts waterfall: vendors': printed(
-    'contacts waterfall --first-name Una --last-name Qzx --domain labs.example --enrichment-type email --sync --json',
+    'contacts waterfall --first-name Una --last-name Qzxqzxqzx --domain labs.example --enrichment-type email --sync --json',
   ),
-  'providers test': printed('providers test acmemail --first-name Una --last-name Qzx --domain labs.example'),
+  'providers test': printed(
+    'providers test acmemail --first-name Una --last-name Qzxqzxqzx --domain labs.example',
+  ),
   'accounts search': written('accounts search --keyword robots --limit 5 --wait -o found.csv', 'found.csv'),
   'leads advanced-search': printed(
     'leads advanced-search --included-companies labs.example,works.example --limit 5 --wait --json',
@@ -375,7 +377,7 @@ describe.each(isLong ? ['SQLite', 'PostgreSQL'] : ['SQLite'])(
       }
       await walk(asked, before)
       await walk(stored, before)
-      const whom = `labs.example ann-qzx@works.example ${network}/in/ann`
+      const whom = `labs.example ann-qzxqzxqzx@works.example ${network}/in/ann`
       await run(`suppress add ${whom}`)
       await run(`suppress add ${whom} --direct --base-url ${server.url}`, { PROSPECT_API_KEY: server.key })
       // Each command opens its databases anew, as after a restart.

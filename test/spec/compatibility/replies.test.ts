@@ -83,7 +83,7 @@ describe('replies that differ from the documented ones', () => {
     const { run } = closeAfterTest(
       await foreign(({ path }) => (path === '/accounts/single_enrich' ? acme : {})),
     )
-    const [quiet, verbose] = [await run(enrich), await run(`${enrich} --verbose`)]
+    const [quiet, verbose] = [await run(enrich), await run(`${enrich} --refresh --verbose`)]
     expect([quiet.code, verbose.code, quiet.json]).toEqual([0, 0, acme])
     expect(quiet.stderr).not.toContain('differs')
     expect(verbose.stderr).toContain('The reply differs from the documented one: headcount: ')

@@ -3,6 +3,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import type { Fields } from '../../../api/values/objects.js'
 import { formats } from '../../../runs/output/formats.js'
 import { writeTo } from '../../../runs/output/writer.js'
+import { withoutPassword } from '../../../storage/driver/connection.js'
 import type { Context, Machine, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
 import { UsageError } from '../../context/errors.js'
@@ -288,6 +289,3 @@ async function changeSetting(context: Context, { args: [name = '', value = ''] }
   await changeProfile(context, profile, { [key]: parsed })
   await print(context, { profile, [name]: parsed })
 }
-
-const withoutPassword = (location: string): string =>
-  location.replace(/^(\w+:\/\/[^/@:]*):[^/@]*@/, '$1:[password]@')

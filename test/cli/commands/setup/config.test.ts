@@ -59,8 +59,19 @@ describe('config', () => {
       config: file,
       engine: here.path('engine.db'),
     })
-    const env = { PROSPECT_DATABASE_URL: 'postgres://ann:secret@host/db' }
-    expect((await here.run('config path --json', { env })).stdout).not.toContain('secret')
+  })
+
+  it.each([
+    'ann:secret@host/db',
+    'ann:hid@secret@host/db',
+    'ann:hid/secret@hid@host/db',
+    'ann:hid?secret#hid@host/db',
+    'host/db?user=ann&password=hid@secret',
+  ])('shows the database of the environment without its password: %s', async (address) => {
+    const env = { PROSPECT_DATABASE_URL: `postgres://${address}` }
+    const { code, stdout } = await here.run('config path --json', { env })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('host/db')])
+    expect(stdout).not.toMatch(/secret|hid/)
   })
 
   it('shows where each setting comes from, and what holds without one', async () => {
