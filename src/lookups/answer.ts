@@ -94,6 +94,15 @@ type ReplyVerdict =
   | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
   | { readonly kind: 'stop'; readonly failure: Failure }
 
+/** How long a request is waited for that has the same key and is still in progress, in milliseconds. */
+export const longestInProgressMs = 180_000
+
+/** Says that it was waited for in vain. */
+export const inProgressNote = {
+  code: 'run.in_progress',
+  details: { minutes: longestInProgressMs / 60_000 },
+} as const
+
 /** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyVerdict {
   if (isOk(reply)) {

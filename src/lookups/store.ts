@@ -303,7 +303,9 @@ export async function openLookups(
   run: LookupsOfRun,
   options: LookupOptions,
 ): Promise<Lookups> {
-  if (!options.missing) await indexOthers(driver, run)
+  const { missing, maxAgeMs, samples } = options
+  const takesAnswers = maxAgeMs !== undefined || (samples?.size ?? 0) > 0
+  if (!missing) await indexOthers(driver, run, takesAnswers)
   return new StoredLookups(
     driver,
     run,
@@ -313,27 +315,51 @@ export async function openLookups(
 }
 
 const unindexedSql =
-  'SELECT number FROM runs WHERE operation = ? AND target = ? AND indexed = 0 ORDER BY number'
+  'SELECT number FROM runs WHERE operation = ? AND target = ? AND indexed <> 1 ORDER BY number'
 const othersSql = `SELECT 1 AS one FROM runs
   WHERE operation = ? AND target = ? AND status = 'running' AND number <> ? LIMIT 1`
 const isIndexedSql = 'SELECT indexed FROM runs WHERE number = ?'
+const beginIndexSql = 'UPDATE runs SET indexed = 2 WHERE number = ? AND indexed = 0'
+const lastOfPortionSql = `SELECT max(row) AS row FROM (
+  SELECT row FROM lookups WHERE run = ? AND row >= ? ORDER BY row LIMIT ?) AS portion`
 const indexSql = `INSERT INTO equal_lookups (hash, run, row) SELECT hash, run, row FROM lookups
-  WHERE run = ? AND hash IS NOT NULL AND source <> 'store' ORDER BY hash, row ON CONFLICT (hash, run, row) DO NOTHING`
+  WHERE run = ? AND row >= ? AND row <= ? AND hash IS NOT NULL AND source <> 'store'
+  ORDER BY hash, row ON CONFLICT (hash, run, row) DO NOTHING`
+/** Few enough that others wait for a moment only. */
+const indexedAtOnce = 100_000
 
-/** Lets a run find all lookups of others, and those that are under way find all of it. */
-async function indexOthers(driver: Driver, { number: own, operation, target }: LookupsOfRun): Promise<void> {
-  const find = async (connection: Connection): Promise<readonly Pick<LookupsOfRun, 'number'>[]> => {
-    const runs = await connection.all<Pick<LookupsOfRun, 'number'>>(unindexedSql, operation, target)
-    if (runs.length === 0 || (await connection.get(othersSql, operation, target, own))) return runs
-    return runs.filter(({ number }) => number !== own)
-  }
-  if ((await driver.read(find)).length === 0) return
-  await driver.transaction(async (connection) => {
-    for (const { number } of await find(connection)) {
-      await connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number)
-      await connection.run(indexSql, number)
+/** Lets a run find all lookups of others if it takes their answers, and those that are under way find all of it. */
+async function indexOthers(
+  driver: Driver,
+  { number: own, operation, target }: LookupsOfRun,
+  takesAnswers: boolean,
+): Promise<void> {
+  const runs = await driver.read(async (connection) => {
+    const found = await connection.all<Pick<LookupsOfRun, 'number'>>(unindexedSql, operation, target)
+    const isFollowed = found.length > 0 && (await connection.get(othersSql, operation, target, own))
+    return found.filter(({ number }) => (number === own ? isFollowed : takesAnswers))
+  })
+  for (const { number } of runs) {
+    // From now on it adds each lookup that it makes.
+    await driver.transaction((connection) => connection.run(beginIndexSql, number), 'lookups')
+    for (let from = 0; ; ) {
+      const last = await driver.transaction((tx) => indexPortion(tx, number, from), 'lookups')
+      if (last === null) break
+      from = last + 1
     }
-  }, 'lookups')
+    await driver.transaction(
+      (connection) => connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number),
+      'lookups',
+    )
+  }
+}
+
+/** Indexes lookups of a run from a row on. Returns the last one's row; null where there was none. */
+async function indexPortion(connection: Connection, run: number, from: number): Promise<number | null> {
+  const found = await connection.get<{ row: number | null }>(lastOfPortionSql, run, from, indexedAtOnce)
+  const last = found?.row ?? null
+  if (last !== null) await connection.run(indexSql, run, from, last)
+  return last
 }
 
 /** Returns the ordinal behind the last row of a run that is recorded. */
@@ -548,7 +574,7 @@ class StoredLookups {
     const own = await this.#ownOf(connection, rows)
     const equal = await this.#equalOf(connection, rows)
     const budget = await budgetOver(connection, this.#scopes, options.budgets, now)
-    const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) === 1
+    const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) !== 0
     const hasUnsettled = own.size > 0 && budget.isLimited
     const unknownHeld = hasUnsettled ? await readNumber(connection, unknownSql, run.number) : 0
     const room = budget.left + budget.held - unknownHeld - this.#underWay

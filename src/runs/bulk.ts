@@ -6,8 +6,10 @@ import { workStateOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
 import {
   type Accepted,
+  inProgressNote,
   isUnknown,
   judge,
+  longestInProgressMs,
   lostAnswer,
   type RowAnswer,
   unknownAnswer,
@@ -182,6 +184,7 @@ class BulkCalls {
     const input = isAlone ? first.input : requestFor(states, bulkRequests)
     // Whether the target may have received it before.
     let isOpen = bulk.row?.fresh !== true
+    let inProgressMs = 0
     for (let again = false; ; again = true) {
       if (rateGate.opens) await rateGate.opens
       if (stopReason.signal.aborted) return isOpen ? 'open' : 'ended'
@@ -194,10 +197,16 @@ class BulkCalls {
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
       if (isOk(reply) && !isAlone) return this.#accept(states, reply)
       const verdict = judge(reply, row, batch.time.now())
-      if (verdict.kind === 'wait') {
-        isOpen ||= isConflict(reply)
-        rateGate.close(verdict.ms)
-      } else if (verdict.kind === 'stop') return this.#refused(states, verdict.failure, isOpen)
+      if (verdict.kind === 'wait' && isConflict(reply)) {
+        isOpen = true
+        inProgressMs += verdict.ms
+        if (inProgressMs > longestInProgressMs) {
+          batch.notify?.(inProgressNote)
+          return this.#settle(states, unknownAnswer)
+        }
+        await batch.time.sleep(verdict.ms, stopReason.signal)
+      } else if (verdict.kind === 'wait') rateGate.close(verdict.ms)
+      else if (verdict.kind === 'stop') return this.#refused(states, verdict.failure, isOpen)
       else if (isOutcomeUnknown(reply)) return this.#settle(states, unknownAnswer)
       else if (isAlone) return this.#settle(states, verdict.answer)
       else if (isUnknown(verdict.answer) || isConflict(reply)) return this.#settle(states, unknownAnswer)

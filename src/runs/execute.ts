@@ -8,8 +8,10 @@ import type { CsvRow } from '../csv/parse.js'
 import {
   cutAt,
   DurabilityCheckpoint,
+  inProgressNote,
   isUnknown,
   judge,
+  longestInProgressMs,
   lostAnswer,
   type RowAnswer,
   unknownAnswer,
@@ -307,6 +309,7 @@ class Calls {
   readonly #line: (() => void)[] = []
   /** Whether each call was answered or certainly not made. */
   isCertain = true
+  #isInProgressNoted = false
   #marks: { readonly ordinal: number; readonly input: Input | undefined }[] = []
   #marking: Promise<void> | undefined
 
@@ -408,6 +411,7 @@ class Calls {
     // Whether the target may have received it before: then only an answer to its key shows whether it was paid for.
     let isOpen = !isNew
     let isRefused = false
+    let inProgressMs = 0
     for (let again = false; ; again = true) {
       if (!this.#enters()) {
         if (!isOpen && units === 0) isRefused = this.#noteWaiting(state) || isRefused
@@ -446,11 +450,27 @@ class Calls {
         this.isCertain = false
         return undefined
       }
-      isOpen ||= isInProgress(reply)
+      if (isInProgress(reply)) {
+        isOpen = true
+        inProgressMs += verdict.ms
+        if (inProgressMs > longestInProgressMs) {
+          this.#noteInProgress()
+          return unknownAnswer
+        }
+        // Other rows need not wait for it.
+        await time.sleep(verdict.ms, this.ports.stopReason.signal)
+        continue
+      }
       // More calls at once than a window admits would only be refused again.
       if (verdict.atOnce !== undefined) this.atOnce = Math.min(this.atOnce, verdict.atOnce)
       this.ports.rateGate.close(verdict.ms)
     }
+  }
+
+  #noteInProgress(): void {
+    if (this.#isInProgressNoted) return
+    this.#isInProgressNoted = true
+    this.ports.batch.notify?.(inProgressNote)
   }
 
   /** Records that a row is certainly not sent where it has to wait for long: if this process is killed, nothing is held for it. */

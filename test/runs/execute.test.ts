@@ -616,6 +616,37 @@ describe('a rate limit', () => {
   })
 })
 
+describe('a request that the target says is still in progress', () => {
+  const busy = reply(409, { code: 'idempotency_in_progress' }, 0, { 'retry-after': '1' })
+
+  test('is waited for three minutes, keeps no other row waiting, and has an unknown outcome then', async () => {
+    const [time, notes]: [ReturnType<typeof fakeTime>, unknown[]] = [fakeTime(), []]
+    const begun = time.now()
+    let others = 0
+    const { report, rows } = await runDomains(
+      domainsOf(9),
+      (input) => {
+        if (input.domain === 'd4.example') return busy
+        others = Math.max(others, time.now() - begun)
+        return found(input)
+      },
+      { time, notify: (note) => void notes.push(note) },
+    )
+    expect(report).toMatchObject({ found: 8, failed: 1 })
+    expect(rows[4]).toMatchObject({ _status: 'failed', _error: 'outcome_unknown' })
+    expect(notes).toEqual([{ code: 'run.in_progress', details: { minutes: 3 } }])
+    expect(others).toBeLessThan(30_000)
+    expect(time.slept).toEqual(Array(180).fill(1_000))
+  })
+
+  test('is answered once it has ended', async () => {
+    const time = fakeTime()
+    const answer = (input: Input, nth: number) => (nth <= 100 ? busy : found(input))
+    const { report } = await runDomains(['d0.example'], answer, { time })
+    expect(report).toMatchObject({ found: 1, failed: 0 })
+  })
+})
+
 describe('an interrupted run', () => {
   test.each([
     [undefined, 130],

@@ -63,7 +63,8 @@ CREATE TABLE runs (
   done {integer} NOT NULL DEFAULT 0,
   requests {integer} NOT NULL DEFAULT 0,
   forgotten {integer} NOT NULL DEFAULT 0,
-  -- Whether all its lookups are in `equal_lookups`, and it adds each that it makes.
+  -- Whether its lookups are in `equal_lookups`: 0 where it adds only those that may repeat in its file, 2 while the others are
+  -- added and it adds each that it makes, and 1 when all are there.
   indexed {integer} NOT NULL DEFAULT 0,
   started_at BIGINT NOT NULL,
   ended_at BIGINT,
@@ -73,7 +74,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_known ON runs (known_by);
 CREATE INDEX runs_file ON runs (file);
 CREATE INDEX runs_running ON runs (operation, target) WHERE status = 'running';
-CREATE INDEX runs_unindexed ON runs (operation, target) WHERE indexed = 0;
+CREATE INDEX runs_unindexed ON runs (operation, target) WHERE indexed <> 1;
 -- Every file that a run wrote: outputs, rejects and exports.
 CREATE TABLE run_files (
   run {integer} NOT NULL,
