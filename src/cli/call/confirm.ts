@@ -145,7 +145,7 @@ export async function quoteProviders(
 
 async function withSources(context: Context, asked: Asked, quote: BatchQuote): Promise<ShownQuote> {
   const providers = await quoteProviders(context, asked, quote)
-  return withoutUndefined({ ...quote, providers, source: await context.source() })
+  return withoutUndefined({ ...quote, providers, source: await context.source(owners.get(context.streams)) })
 }
 
 /** Prints a quote. Returns 0 where its maximum is covered, else the exit code of the refusal to expect. */
@@ -331,6 +331,9 @@ export async function limitsOf(context: Context): Promise<Limits | TargetRefusal
 
 export const isRefused = (found: Limits | TargetRefusal): found is TargetRefusal => 'reply' in found
 
+/** Who has the key of a command, as the server said with its limits, by the streams of the command. */
+const owners = new WeakMap<object, string>()
+
 /**
  * What a server says of limits, in its two free answers: balance, quotas and plan; an engine and a proxy of ours also the
  * week of the member. It tells nothing of holds and of when quotas reset; windows are as this machine knows them.
@@ -342,11 +345,13 @@ async function serverLimits(context: Context): Promise<Limits | TargetRefusal> {
   // Some servers have no such path for a key of few scopes; the plan is then not known, and the rest still is.
   const plan = isOk(account) ? stringAt(account.body, 'workspace.plan') : undefined
   const enrichment = numberAt(credits.body, 'credits.enrichment') ?? null
+  const member = isOk(account) ? stringAt(account.body, 'account.email') : undefined
+  if (member !== undefined) owners.set(context.streams, member)
   return {
     plan: plan ?? null,
     credits: { enrichment, held: null, nextAllocation: null },
     weekly: isOk(account) ? weekOf(account) : undefined,
-    member: isOk(account) ? stringAt(account.body, 'account.email') : undefined,
+    member,
     quotas: quotasOf(credits),
     windows: await windowsKnown(context, plan),
   }

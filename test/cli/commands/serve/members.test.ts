@@ -63,9 +63,11 @@ describe('a member behind a proxy', () => {
     })
     const env = { PROSPECT_API_KEY: ann.key, PROSPECT_BASE_URL: ann.at.baseUrl }
     const elsewhere = await practiceMachine()
-    expect((await elsewhere.run('limits', { env })).json).toMatchObject({
-      source: { member: 'ann@example.com' },
-    })
+    elsewhere.write('in.csv', 'domain\na.example\n')
+    for (const line of ['limits', 'accounts enrich --csv in.csv --dry-run --json'])
+      expect((await elsewhere.run(line, { env })).json).toMatchObject({
+        source: { member: 'ann@example.com' },
+      })
     elsewhere.remove()
   })
 
