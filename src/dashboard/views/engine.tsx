@@ -17,7 +17,7 @@ import {
   Time,
 } from '../page/elements.js'
 import { engineOf, type Html, type Page, type View } from '../page/view.js'
-import { memberTable, weeksOf } from './weeks.js'
+import { memberTable, weeksOf } from '../page/weeks.js'
 
 type Clock = Awaited<ReturnType<Admin['clock']>>
 type ListedKey = Key & { readonly member: string }

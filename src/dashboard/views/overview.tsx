@@ -21,7 +21,7 @@ import {
   Time,
 } from '../page/elements.js'
 import type { DashboardPorts, Html, ListedRun, Problem, ShownLimits, View } from '../page/view.js'
-import { little, memberTable, scarceWeeks, type Week, weeksOf } from './weeks.js'
+import { little, memberTable, scarceWeeks, type Week, weeksOf } from '../page/weeks.js'
 
 const chartDays = 30
 

@@ -143,7 +143,7 @@ These files contain their address, number or profile:
     )
     expect(JSON.stringify(held)).toContain('+33639980077')
     expect(JSON.stringify(held)).not.toMatch(/paul/i)
-    const tables = 'people phones engagers posts jobs companies records replies events'
+    const tables = 'people phones engagers posts jobs companies records replies lookups events'
     expect(new Set(held.stored.map(({ table }) => table))).toEqual(new Set(tables.split(' ')))
     const text = await here.run('data export --person "Jane Zwolińska at acme.example" --format table')
     expect(text.stdout).toContain('catalogue · people')
@@ -155,7 +155,7 @@ These files contain their address, number or profile:
       dry_run: false,
       catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, mentions: 3 },
       engine: { contacts: 2, records: 5, jobs: 3, replies: 3, mentions: 4 },
-      state: { events: 1, answers: 0 },
+      state: { events: 1, answers: 3 },
       remaining: [],
       files: [],
     })

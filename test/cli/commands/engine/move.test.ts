@@ -108,7 +108,7 @@ describe('moving an engine', () => {
     await ends(here.run(['engine', 'move', '--to', schema.url]), 0)
     expect((await here.run(search, at())).json).toEqual(found)
     expect(found.total_count).toBeGreaterThan(10)
-    await ends(here.run('accounts enrich --domain acme-robotics.example', at()), 0)
+    await ends(here.run('accounts enrich --domain acme-robotics.example --refresh', at()), 0)
     expect(await here.balance(at())).toBe(balance - 1)
     await ends(here.run('engine ledger verify', at()), 0)
     const companies = 'domain,technologies\nnew.example,quite-new\n'

@@ -1,7 +1,7 @@
 import type { Admin } from '../../engine/admin/admin.js'
 import { periodStart } from '../../engine/clock.js'
-import { Bar, formatNumber, none, Table } from '../page/elements.js'
-import type { DashboardPorts, Html } from '../page/view.js'
+import { Bar, formatNumber, none, Table } from './elements.js'
+import type { DashboardPorts, Html } from './view.js'
 
 /** What a member has spent this week, here and at servers; null as a limit for none. */
 export interface Week {
