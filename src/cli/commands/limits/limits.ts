@@ -1,7 +1,7 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf, type QuotaName, quotaLabel } from '../../../api/operations/plans.js'
 import { commandOf } from '../../../api/operations/table.js'
-import { isRefused, type Limits, limitsOf, toldWindows } from '../../call/confirm.js'
+import { isRefused, type Limits, limitsOf, toldWindows } from '../../call/limits.js'
 import { reportRefusal } from '../../call/print.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime } from '../../options/values.js'
