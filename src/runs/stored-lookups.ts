@@ -11,6 +11,7 @@ import {
   storedHeaders,
 } from '../api/calls/caller.js'
 import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
+import { isInProgress } from '../api/calls/retry.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, rowOperation } from '../api/operations/table.js'
@@ -229,7 +230,14 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const keyed = isGiven ? { idempotencyKey: key } : { freshKey: () => key }
     one.isSent = true
     one.isKnown = false
-    const reply = await caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
+    const ask = () => caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
+    const until = clock.now() + mostWaitMs
+    let reply = await ask()
+    // What a killed process began is over soon.
+    while (isAgain && 'status' in reply && isInProgress(reply) && clock.now() < until) {
+      await ports.sleep(longestMs)
+      reply = await ask()
+    }
     one.isKnown = ports.isKnown(reply, isAgain)
     if (reply instanceof ConnectionLost) throw reply
     return reply
