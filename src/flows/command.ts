@@ -63,8 +63,8 @@ export function commandCaller(
     call: async (_, { row }): Promise<Reply> => {
       program ??= new Program(ports, step, folder)
       const body = await program.ask(isObject(row) ? row : {})
-      const given =
-        body && fields.map((name) => [name, Object.hasOwn(body, name) ? body[name] : null] as const)
+      // A field that it does not write stays as it was.
+      const given = body && fields.flatMap((name) => (Object.hasOwn(body, name) ? [[name, body[name]]] : []))
       return given
         ? { status: 200, body: Object.fromEntries(given), headers: {}, credits: 0 }
         : { status: 404, body: { error: 'No answer' }, headers: {}, credits: 0 }

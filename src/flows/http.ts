@@ -95,10 +95,14 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       if ((status < 200 || status > 299) && !isKnown)
         return reply(status, { error: `The address answered ${status}` })
       const read = (path: string) =>
-        path === statusPath ? status : status === 404 ? null : (valueAt(answer.body, path.split('.')) ?? null)
-      const found = Object.entries(result).map(([name, path]) => [name, read(path)] as const)
-      const isEmpty = found.every(([, value]) => value === null)
-      if (isKnown && isEmpty) return reply(404, { error: `The address answered ${status}` })
+        path === statusPath ? status : status === 404 ? undefined : valueAt(answer.body, path.split('.'))
+      // A field that it does not answer stays as it was.
+      const found = Object.entries(result).flatMap(([name, path]) => {
+        const value = read(path)
+        return value === undefined ? [] : [[name, value] as const]
+      })
+      if (isKnown && found.every(([, value]) => value === null))
+        return reply(404, { error: `The address answered ${status}` })
       return reply(200, Object.fromEntries(found))
     },
     close: async () => {},

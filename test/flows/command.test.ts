@@ -227,6 +227,14 @@ describe('a program in a flow', () => {
     expect(stderr).not.toContain('bug')
   })
 
+  it('leaves a field as it was that it does not write, and empties one that it writes as null', async () => {
+    write('say(count % 2 ? { score: 1 } : { score: 1, name: null })', { fields: '[score, name]' })
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv').map(({ name }) => name)).toEqual(
+      names.map((name, at) => (at % 2 ? '' : name)),
+    )
+  })
+
   it('gives no field that it does not write', async () => {
     write('say({ constructor: 1, score: scoreOf(row) })', { fields: '[score, toString, constructor]' })
     here.write('flow.yaml', here.read('flow.yaml').replace('[name, score]', '[name, toString, constructor]'))

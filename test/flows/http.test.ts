@@ -116,6 +116,17 @@ describe('an address in a flow', () => {
     )
   })
 
+  it('leaves a field as it was that it does not answer, and empties one that is null in its answer', async () => {
+    const { origin } = await address(({ name }) =>
+      Number(numberOf(name)) % 2 === 0 ? { id: numberOf(name) } : { id: null, name: null },
+    )
+    write(origin, '{ id: id, name: name }', 'output: { csv: out.csv, columns: [name, id, domain] }')
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv').map(({ name, id }) => [name, id])).toEqual(
+      names.map((name, at) => (at % 2 === 0 ? [name, String(at)] : ['', ''])),
+    )
+  })
+
   it('that is still at work on a row is asked again, under the same key', async () => {
     const { origin, keys } = await address(({ name, before }, response) => {
       response.statusCode = before < 2 ? 409 : 200
