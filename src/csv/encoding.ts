@@ -10,7 +10,7 @@ const delimiterSampleBytes = 65_536
 export const sampleOf = (head: Uint8Array, { label, mark }: Encoding): string =>
   new TextDecoder(label).decode(head.subarray(mark, delimiterSampleBytes), { stream: true })
 
-/** Ends text files of old systems (Ctrl-Z). */
+/** Ends text files of old systems (Ctrl-Z), which may fill their last block with it. */
 const endOfFile = 0x1a
 
 /** Converts a file to UTF-8 without its mark, in pieces of whole characters. Throws a Refusal with the line of no text. */
@@ -26,9 +26,12 @@ export async function* decode(chunks: AsyncIterable<Buffer>, encoding: Encoding)
       throw new Refusal('csv.nul', { line: lines.line })
     }
     lines.pass(text)
-    if (mayBeEnd) yield mayBeEnd
-    mayBeEnd = text.at(-1) === endOfFile ? text.subarray(-1) : undefined
-    yield mayBeEnd ? text.subarray(0, -1) : text
+    let end = text.length
+    while (end > 0 && text[end - 1] === endOfFile) end--
+    if (mayBeEnd && end > 0) yield mayBeEnd
+    const ended = text.subarray(end)
+    mayBeEnd = mayBeEnd && end === 0 ? Buffer.concat([mayBeEnd, ended]) : ended
+    yield text.subarray(0, end)
   }
 }
 
@@ -198,9 +201,12 @@ const markup = /^\s*<(?:!doctype|html|\?xml|table|head|meta)\b/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: cells may have some, most of a text are none
 const controls = /[\0-\x08\x0e-\x1f]/g
 
+const ends = new RegExp(`${String.fromCharCode(endOfFile)}+$`)
+
 /** Throws a Refusal where the beginning of a file is JSON or HTML, or no text at all. */
 export function checkCsv(path: string | undefined, beginning: string): void {
   if (json.test(beginning)) throw notText(path, 'json')
   if (markup.test(beginning)) throw notText(path, 'markup')
-  if ((beginning.match(controls)?.length ?? 0) * 3 > beginning.length) throw notText(path, 'binary')
+  const text = beginning.replace(ends, '')
+  if ((text.match(controls)?.length ?? 0) * 3 > text.length) throw notText(path, 'binary')
 }

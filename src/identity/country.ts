@@ -25,7 +25,36 @@ function findCountryByName(upper: string, folded: string): string | undefined {
     const countries = require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries')
     return countries.alpha3ToAlpha2(upper)
   }
-  return readNames().get(folded)
+  return readNames().get(folded) ?? readWordKeys().get(wordKey(folded)) ?? readPair(upper)
+}
+
+/** Returns the words of a folded name in one order: official lists write `Moldova (the Republic of)`. */
+const wordKey = (folded: string): string =>
+  folded
+    .split(' ')
+    .filter((word) => !['the', 'of', 'and'].includes(word))
+    .sort()
+    .join(' ')
+
+/** Returns codes by the words of names, but for those that two countries share. */
+const readWordKeys = once((): ReadonlyMap<string, string | undefined> => {
+  const read = new Map<string, string | undefined>()
+  for (const [folded, code] of [...Object.entries(spellings), ...readNames()]) {
+    const key = wordKey(folded)
+    read.set(key, !read.has(key) || read.get(key) === code ? code : undefined)
+  }
+  return read
+})
+
+/** Returns the code in a text with a code and a name that agree, such as `DE - Germany` and `Germany (DE)`. */
+function readPair(text: string): string | undefined {
+  const [, before, name] = /^\(?([A-Z]{2,3})\)?\s*[-–:/|\s]\s*(\p{L}{4}.*)$/u.exec(text) ?? []
+  const [, other, behind] = /^(.*\p{L}{4})\s*[-–:/|(\s]\s*([A-Z]{2,3})\)?$/u.exec(text) ?? []
+  const pair = [before, name].concat([behind, other]).filter((part) => part !== undefined)
+  const [code, full] = pair
+  if (code === undefined || full === undefined) return undefined
+  const found = toCountryCode(code)
+  return found !== undefined && found === toCountryCode(full) ? found : undefined
 }
 
 const languages = ['en', 'fr', 'de', 'es', 'it', 'nl', 'pt', 'sv', 'da', 'nb', 'fi', 'pl']

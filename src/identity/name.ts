@@ -103,9 +103,17 @@ const trailingPhrases = Map.groupBy(phrases, (words) => words.at(-1))
 /** Legal forms that may also begin a name, without those that are words of well-known names. */
 const leadingForms: ReadonlySet<string> = new Set(legalForms.leading)
 
-/** What stands for nothing in exports and spreadsheets. `Null` is a family name, `Nan` a first name. */
-export const placeholder =
-  /^\s*(?:[-–—]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL|<null>|\\N|NaN|undefined|\((?:blank|empty|null|leer|vide)\))\s*$/
+/** Words that stand for nothing in exports and spreadsheets. `Null` is a family name, `Nan` a first name. */
+const nothing =
+  /^\s*(?:[-–—]+|[.?]+|#?n\/a|#?N\/A|none|None|NONE|null|NULL|\\N|nan|NaN|NAN|undefined|k\. ?[aA]\.)\s*$/
 
-/** What spreadsheets and programs write where a value could not be computed: `#REF!`, `#WERT!`, `#NV`. */
-export const errorValue = /^\s*(?:#[A-ZÀ-Þ/_]+\d?[!?]|#N\/A|#NV|#GETTING_DATA|\[object Object\])\s*$/
+/** The same in brackets, as in `(No value)`, `<NA>` and `[null]`. */
+const nothingInBrackets =
+  /^\s*[([<](?:blank|empty|null|none|nil|nan|n\/?a|no value|not set|unknown|undefined|leer|keine|kein wert|vide|vuoto|vac[ií]o|sin valor|non renseigné)[)\]>]\s*$/i
+
+/** Whether a text stands for nothing. */
+export const isNothing = (text: string): boolean => nothing.test(text) || nothingInBrackets.test(text)
+
+/** What spreadsheets and programs write where a value could not be computed: `#REF!`, `#¡REF!`, `#WERT!`, `#NV`. */
+export const errorValue =
+  /^\s*(?:#[¡¿]?[A-ZÀ-Þ/_]+\d?[!?]|#N\/[ABDV]|#NV|#ND|#I\/T|#GETTING_DATA|#(?:Error|Deleted|Name\?|Num!|Div\/0!|Type!|Func!)|#+|Err:\d{3}|\[object Object\])\s*$/

@@ -25,15 +25,23 @@ const international = /^\+[1-9]\d{6,14}$/
 const prefixed =
   /^\+(?:11|(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0)/
 
+/** What links and forms of advertisers write before a number, and links behind it. */
+const label = /^(?:tel|p|phone|whatsapp):\s*(?=[+\d(])/i
+const parameters = /;(?:ext|isub|phone-context)=.*$/i
+
 /**
  * Returns a phone number in E.164, from an international number in any spelling or from a national one and its country;
  * `undefined` for other text. Unknown ranges are accepted: plans grow, and some numbers are reserved for films.
  */
 export function toE164(written: string, country?: string): string | undefined {
-  const words = toPlainText(written).trim().replace(/^tel:/i, '')
+  const words = toPlainText(written).trim().replace(label, '').replace(parameters, '')
+  // `… 78 / 79` are two numbers.
+  if (/\s\/\s*\d{1,2}$/.test(words)) return undefined
+  const mayBeTwo = /[/-]\s*\d{1,2}$/.test(words)
   const bare = words.replace(/[\s().\-–/]/g, '').replace(/^00/, '+')
   // The numbering plans take a hundred times as long, and most numbers are well formed.
-  if (international.test(bare) && !prefixed.test(bare)) return bare
+  // `… 78-79` may be two, and `… 100-0` an extension: the length decides.
+  if (international.test(bare) && !prefixed.test(bare) && !mayBeTwo) return bare
   const isNational = !bare.startsWith('+')
   const known = loadPhoneMetadata().parsePhoneNumberFromString(isNational ? words : bare, {
     // The library ignores an unknown country.
@@ -41,6 +49,7 @@ export function toE164(written: string, country?: string): string | undefined {
     extract: false,
   })
   if (bare.startsWith('+11') && !known?.isValid()) return undefined
+  if (mayBeTwo && known?.isPossible() === false) return undefined
   if (!known) return international.test(bare) ? bare : undefined
   return international.test(known.number) && (!isNational || known.isPossible()) ? known.number : undefined
 }

@@ -6,7 +6,8 @@ import { isColumnName, isNameOfPeople } from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import commonNames from './given-names.json' with { type: 'json' }
-import { errorValue, foldText, placeholder, trailingForms } from './name.js'
+import { errorValue, foldText, isNothing, trailingForms } from './name.js'
+import { isNoAddress } from './no-address.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
@@ -31,7 +32,7 @@ const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
 
 /**
  * Returns the email address in a text that is one, in its one spelling: lower case, the domain in ASCII. The text may be
- * `Jane <jane@acme.example>` or `mailto:jane@acme.example?subject=Hello`.
+ * `Jane <jane@acme.example>`, `mailto:jane@acme.example?subject=Hello` or `SMTP:jane@acme.example`.
  */
 export function toEmail(text: string): string | undefined {
   if (text === '') return undefined
@@ -49,12 +50,15 @@ const plainMail = /^[a-z0-9._%+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/
 
 /** Returns an address without the name, quotes and the like that stand around it. */
 function toBareAddress(lower: string): string {
-  const named = lower.includes('<') ? (/<([^<>]+)>/.exec(lower)?.[1] ?? '') : lower
+  // Google's exports list the addresses of a person like this, the first one first.
+  const first = lower.split(' ::: ', 1)[0] ?? ''
+  // Of two people in a cell, nobody says which one is meant.
+  const named = first.includes('<') ? (/^[^<>]*<([^<>]+)>[^<>]*$/.exec(first)?.[1] ?? '') : first
   const address = named
     .trim()
     .replace(/^(["'])(.*)\1$/s, '$2')
     .replace(/[.,;]+$/, '')
-  const link = /^mailto:([^?]*)/.exec(address)?.[1]
+  const link = /^(?:mailto|smtp):([^?]*)/.exec(address)?.[1]
   const linked = link === undefined ? address : resultOr(link, () => decodeURIComponent(link))
   // Full stops of other scripts are dots in a domain.
   return linked.replaceAll('。', '.').replace(/^"([^\s"\\@]+)"@/, '$1@')
@@ -65,7 +69,7 @@ const asciiHost = /^[\x21-\x7e]+$/
 
 const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
 /** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
-const phone = /^(?:tel:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i
+const phone = /^(?:tel:|p:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i
 const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
 /** Words of letters, at most six. */
 const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u
@@ -225,13 +229,29 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind?.endsWith('profile')) return 'must not be a profile URL'
   if (kind === 'phone') return 'must not be a phone number'
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
-  return "must be a company's own: pages of social networks and search engines, short links and free email identify none"
+  return "must be a company's own: pages of social networks, directories and search engines, short links and free email identify none"
 }
 
 /** Whether a cell of a field that identifies or describes somebody is as good as blank. */
-export const isPlaceholder = (field: string, cell: string): boolean =>
-  cell.length < 20 &&
-  (errorValue.test(cell) || (placeholder.test(cell) && (field === 'network_url' || fieldKinds.has(field))))
+export function isPlaceholder(field: string, cell: string): boolean {
+  const isTelling = field === 'network_url' || fieldKinds.has(field)
+  if (isTelling && cell.includes('@')) return isAddressOfNobody(field, cell)
+  if (cell.length >= longestPlaceholder) return false
+  return errorValue.test(cell) || (isTelling && (isNothing(cell) || noAddress.test(cell)))
+}
+
+const longestPlaceholder = 20
+
+/** The beginning of an address that nobody completed, as forms suggest it. */
+const noAddress = /^\s*(?:https?:\/{0,2}(?:www\.?)?|www\.?)\s*$/i
+
+/** Whether a cell holds an address that only stands for one, such as `email_not_unlocked@domain.com`. */
+function isAddressOfNobody(field: string, cell: string): boolean {
+  const kind = fieldKinds.get(field)?.[0]
+  if (kind !== 'email' && kind !== 'web address') return false
+  const email = toEmail(cell)
+  return email !== undefined && isNoAddress(email)
+}
 
 const noName = /^(?:n\/?a|none|null|nil|unknown|unbekannt|inconnu|tbd|x+)$/i
 
@@ -270,7 +290,7 @@ export class ColumnSample {
       this.#left -= text.length + 1
       if (column.length >= sampleCells) continue
       const cell = text.trim().slice(0, cellCharacters)
-      if (cell !== '' && !placeholder.test(cell) && !errorValue.test(cell)) column.push(cell)
+      if (cell !== '' && !isNothing(cell) && !errorValue.test(cell)) column.push(cell)
       isWanted ||= column.length < sampleCells
     }
     return isWanted && this.#left > 0
@@ -420,19 +440,20 @@ export function toCompanyDomain(text: string, name?: string): string | undefined
 
 /** The first words of hosts that `toolPage` knows. */
 const toolHosts: ReadonlySet<string> = new Set(
-  'apple archive baidu bing duckduckgo g goo google googleusercontent translate webcache yahoo yandex'.split(
+  'amazon apple archive baidu bing duckduckgo g goo google googleusercontent translate webcache yahoo yandex'.split(
     ' ',
   ),
 )
 
-/** Pages that show or find others' pages, or are anybody's: of search engines, maps, web archives and free sites. */
+/** Pages that show or find others' pages, or are anybody's: of search engines, maps, shops, web archives and free sites. */
 const toolPage = new RegExp(
   [
     '^\\s*(?:https?:)?(?://)?(?:(?:www|m)\\.)?(?:',
     'google\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:search|maps|url|imgres|translate|amp|local)\\b|',
     '(?:maps|sites|translate|docs|drive|forms|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
     '\\.google\\.[a-z]{2,3}(?:\\.[a-z]{2})?(?:[/?#:]|$)|webcache\\.googleusercontent\\.com|g\\.page(?:[/?#:]|$)|',
-    '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|maps\\.apple\\.com|',
+    '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|(?:apps|itunes|maps)\\.apple\\.com|',
+    'amazon\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:stores|dp|gp|s|sp)\\b|',
     'bing\\.com/(?:search|maps)|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
     '(?:web|wayback)\\.archive\\.org(?:[/?#:]|$)|archive\\.org/(?:web|wayback)\\b|archive\\.(?:ph|is|today|li)(?:[/?#:]|$)',
     ')',

@@ -4,7 +4,8 @@ import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../identity/country.js'
 import { profileKey } from '../identity/mentions.js'
-import { foldText, placeholder } from '../identity/name.js'
+import { foldText, isNothing as isNothingWord } from '../identity/name.js'
+import { isNoAddress, mask } from '../identity/no-address.js'
 import { describePhone, toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
 import { toPlainText } from '../identity/spelling.js'
@@ -63,29 +64,10 @@ function isNothing(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isNothing)
   if (typeof value !== 'string') return value === null || value === false
   const words = value.trim()
-  return (
-    words === '' || placeholder.test(words) || nothingWords.has(words.toLowerCase().replace(/[_-]/g, ' '))
-  )
+  return words === '' || isNothingWord(words) || nothingWords.has(words.toLowerCase().replace(/[_-]/g, ' '))
 }
 
-/** Marks of what is hidden, as in `j***@acme.example`. */
-const mask = /[*•●…]/
-const hiddenMailbox = /\.{2,}|x{3,}/
 const hiddenNumber = /[*•●…]|\.{2,}|x{2,}|#{2,}/i
-
-/** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
-const noMailbox =
-  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|e?mail|verified)$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$/
-const exampleMailbox =
-  /^(?:e?mail|name|user|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?)$/
-const exampleDomain = /^(?:domain|example|company|email|yourdomain|yourcompany)\.(?:com|net|org)$/
-
-/** Whether an address only stands for one, so that nothing was found. */
-export function isNoAddress(email: string): boolean {
-  const [mailbox = '', domain = ''] = email.split('@')
-  if (mask.test(email) || hiddenMailbox.test(mailbox)) return true
-  return noMailbox.test(mailbox) || (exampleMailbox.test(mailbox) && exampleDomain.test(domain))
-}
 
 /** Returns an address as we know it; `nothing` where it only stands for one, `undefined` for other text. */
 function toAddress(value: unknown): string | undefined {

@@ -157,6 +157,9 @@ describe('an answer that is none of this API', () => {
     [401, '{"error":"Invalid API key"}'],
     [429, '{"error":429,"message":"Slow down"}'],
     [404, '{"error":"No company found"}'],
+    [402, '{"error":"insufficient_credits","message":"None left"}'],
+    [429, '{"error":{"code":"rate_limited","message":"Slow down"}}'],
+    [403, '{"error":{"status":403,"message":"No"}}'],
   ])('is the refusal %i that it says with the status of a success: %s', async (status, body) => {
     expect(await lookup(200, body)).toMatchObject({ status, body: JSON.parse(body) })
   })

@@ -1,5 +1,5 @@
 import type { Operation } from '../operations/table.js'
-import type { Fields } from '../values/objects.js'
+import { type Fields, isObject } from '../values/objects.js'
 import type { Reply } from './caller.js'
 import { exitCodes } from './exit-codes.js'
 
@@ -222,10 +222,15 @@ export function failureOf(status: number, body: unknown): Failure {
  * has none of them.
  */
 export function statusOfError({ error, message, code }: Fields): number | undefined {
+  if (isObject(error))
+    return statusOfError({ error: error.status, message: error.message, code: error.code ?? error.type })
   if (typeof error === 'number') return error >= 400 && error < 600 ? error : undefined
   const coded =
     typeof code === 'string' ? Object.values<ErrorRow>(errors).find((row) => row.code === code) : undefined
   if (coded) return coded.status
+  // Many write the code in place of the sentence.
+  const named = [code, error].find((name) => typeof name === 'string' && Object.hasOwn(errors, name))
+  if (named !== undefined) return rowOf(named as ErrorCode).status
   const texts = [message, error].filter((text) => typeof text === 'string')
   return Object.values<ErrorRow>(errors).find((row) => texts.some((text) => matchesTemplate(text, row.text)))
     ?.status

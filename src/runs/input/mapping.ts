@@ -547,10 +547,10 @@ export function toOneSpelling(field: string, value: unknown): unknown {
   return isProfile ? toPlainUrl(value) : value
 }
 
-/** Splits a cell with a list as an output writes it: `a; b`. */
+/** Splits a cell with a list as an output writes it, `a; b`, or an export of Google, `a ::: b`. A link's parameters are no part. */
 const partsOf = (cell: string): string[] =>
   cell
-    .split(';')
+    .split(/ ::: |;(?!(?:ext|isub|phone-context)=)/i)
     .map((part) => part.trim())
     .filter((part) => part !== '')
 

@@ -7,7 +7,7 @@ import { nearest } from '../../api/values/nearest.js'
 import { valueAt, valuesAt } from '../../api/values/objects.js'
 import { columnNamed, statusColumns } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
-import { placeholder } from '../../identity/name.js'
+import { isNothing } from '../../identity/name.js'
 import type { FieldType } from '../../lists/expressions.js'
 import type { AnswerSource, RowStatus } from '../../lookups/answer.js'
 import type { Layout } from './formats.js'
@@ -350,7 +350,7 @@ export function createLayout(
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell.trim() === ''
 
-const isMissing = (cell: string | undefined): boolean => isBlank(cell) || placeholder.test(cell as string)
+const isMissing = (cell: string | undefined): boolean => isBlank(cell) || isNothing(cell as string)
 
 /** Results as the fields of an object: what is nested stays nested. */
 function topLevel(results: readonly ResultColumn[], taken: ReadonlySet<string>) {

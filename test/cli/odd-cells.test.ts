@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest'
+import { answering, ends, machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
+
+const here = perFile(machine)
+
+/** Returns what is sent for each cell of a column: the value of a field, or nothing where no lookup is made. */
+async function sent(line: string, header: string, field: string, cells: readonly string[]) {
+  const file = `${field}.csv`
+  here.write(file, [header, ...cells.map((cell) => `"${cell.replaceAll('"', '""')}"`)].join('\n'))
+  const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+  await here.run(`${line} --csv ${file} -o ${field}-out.csv --fail-on none`, { caller: target })
+  return target.asked.map(({ input }) => input[field])
+}
+
+const first = '+33612345678'
+
+describe('cells of phone numbers', () => {
+  const numbers = (...cells: string[]) => sent('messenger validate', 'Phone', 'phone_numbers', cells)
+
+  it.each(['tel:+33-6-12-34-56-78;ext=5', 'p:+33612345678', 'whatsapp:+33 6 12 34 56 78', '+33/612345678'])(
+    'that are written as %j are that number',
+    async (cell) => expect(await numbers(cell)).toEqual([[first]]),
+  )
+
+  it('that list several as Google does are all of them', async () =>
+    expect(await numbers('+33612345678 ::: +33612345677')).toEqual([[first, '+33612345677']]))
+
+  it('that may be two numbers are not joined to one', async () =>
+    expect(await numbers('+33612345678 / 79', '+33 6 12 34 56 78-79', '+33612345678/79')).toEqual([]))
+
+  it('with an extension of the length that its country has are sent', async () =>
+    expect(await numbers('+49 511 1000-0')).toEqual([['+4951110000']]))
+})
+
+describe('cells of email addresses', () => {
+  const addresses = (...cells: string[]) => sent('contacts reverse-lookup', 'Email', 'email', cells)
+
+  it.each(['SMTP:jo@acme.example', 'jo@acme.example ::: bo@acme.example', '"Do, Jo" <jo@acme.example>'])(
+    'that are written as %j are that address',
+    async (cell) => expect(await addresses(cell)).toEqual(['jo@acme.example']),
+  )
+
+  it('that only stand for an address, or name two people, are not looked up', async () =>
+    expect(
+      await addresses(
+        'email_not_unlocked@domain.com',
+        'xxxx@acme.example',
+        'j***@acme.example',
+        'noemail@acme.example',
+        'Jo <jo@acme.example>; Bo <bo@acme.example>',
+        '(No value)',
+      ),
+    ).toEqual([]))
+})
+
+describe('cells of websites', () => {
+  const sites = (...cells: string[]) => sent('accounts enrich', 'Website', 'domain', cells)
+
+  it('that are pages about a company at a directory, a shop or a library of programs name none', async () =>
+    expect(
+      await sites(
+        'https://www.yelp.com/biz/acme',
+        'https://en.wikipedia.org/wiki/Acme',
+        'https://www.crunchbase.com/organization/acme',
+        'https://www.gelbeseiten.de/gsbiz/1',
+        'https://www.pagesjaunes.fr/pros/1',
+        'https://apps.apple.com/app/acme/id1',
+        'https://www.amazon.de/stores/acme',
+        'https://github.com/acme',
+        'https://acme.notion.so/Home',
+        'email_not_unlocked@domain.com',
+      ),
+    ).toEqual([]))
+
+  it('of the companies that own such hosts are theirs', async () =>
+    expect(await sites('https://www.yelp.com/', 'github.com', 'https://www.apple.com/mac/')).toHaveLength(3))
+
+  it('that nobody completed are blank', async () =>
+    expect(await sites('http://', 'https://www.', 'www', 'http://www.')).toEqual([]))
+})
+
+it('blank are the errors of spreadsheets in every language, and what exports write in brackets', async () => {
+  const cells = [
+    ...'#¡REF! #¿NOMBRE? #N/D #N/B #NV #I/T #Name? #Error ######## Err:502 nan NAN <NA> (none) [null] ? . k.A.'.split(
+      ' ',
+    ),
+    '[no value]',
+    '(No value)',
+    '(leer)',
+    '(non renseigné)',
+  ]
+  expect(await sent('accounts enrich', 'Company', 'name', cells)).toEqual([])
+  expect(await sent('accounts enrich', 'Company', 'name', ['Nan', 'Null', '# Sharp'])).toHaveLength(3)
+})
+
+it('countries have the names of official lists, in any order of words, and may have their code beside them', async () => {
+  const names: readonly (readonly [name: string, code: string])[] = [
+    ['Netherlands (Kingdom of the)', 'NL'],
+    ['Tanzania, the United Republic of', 'TZ'],
+    ['Moldova (the Republic of)', 'MD'],
+    ['Congo (the Democratic Republic of the)', 'CD'],
+    ['Congo (the)', 'CG'],
+    ["Korea (the Democratic People's Republic of)", 'KP'],
+    ['Falkland Islands (the) [Malvinas]', 'FK'],
+    ['Taiwan (Province of China)', 'TW'],
+    ['United Kingdom of Great Britain and Northern Ireland (the)', 'GB'],
+    ['Germany, Federal Republic of', 'DE'],
+    ['DE - Deutschland', 'DE'],
+    ['Germany (DE)', 'DE'],
+    ['FRA/France', 'FR'],
+  ]
+  here.write(
+    'countries.csv',
+    ['Company,Country', ...names.map(([name], at) => `C${at},"${name}"`)].join('\n'),
+  )
+  const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+  await here.run('accounts enrich --csv countries.csv -o countries-out.csv', { caller: target })
+  const codes = new Map(target.asked.map(({ input }) => [input.name, input.country]))
+  expect(names.map((_, at) => codes.get(`C${at}`))).toEqual(names.map(([, code]) => code))
+})
+
+it('a file that ends with many marks of its end has no row of them', async () => {
+  here.write('ended.csv', `Company,Domain\r\nAcme,acme.example\r\n${'\x1a'.repeat(100)}`)
+  const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+  await ends(here.run('accounts enrich --csv ended.csv -o ended-out.csv', { caller: target }), 0)
+  expect(target.asked).toHaveLength(1)
+})
