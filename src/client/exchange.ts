@@ -97,11 +97,19 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
         headers: Object.fromEntries(
           Object.entries(headers).map(([name, value]) => [name, String([value].flat()[0])]),
         ),
-        text: Buffer.from(body).toString(),
+        text: textOf(body, headers['content-type']),
       }
     },
     close: () => pools.destroy(),
   }
+}
+
+/** Returns the text of an answer: UTF-8, as JSON has to be, else in the encoding that it names, or in that of old servers. */
+function textOf(body: Uint8Array<ArrayBuffer>, type: string | string[] | undefined): string {
+  const [, named = ''] = /charset\s*=\s*"?([\w:.-]+)/i.exec(String(type)) ?? []
+  const read = (label: string) =>
+    resultOr(undefined, () => new TextDecoder(label, { fatal: true }).decode(body))
+  return read('utf-8') ?? read(named) ?? Buffer.from(body).toString('latin1')
 }
 
 /** Rejects when the signal aborts, for work that cannot be stopped. */

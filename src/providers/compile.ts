@@ -159,7 +159,9 @@ async function compileKind(
     },
     idOf: (answer: VendorAnswer) => {
       const found = id?.(answer)
-      return found === undefined || found === null || typeof found === 'boolean' ? undefined : String(found)
+      const isId = typeof found === 'string' || typeof found === 'number' || typeof found === 'bigint'
+      // Without one, the address of a poll would be that of something else.
+      return isId && String(found).trim() !== '' ? String(found) : undefined
     },
     isAccepted: await test(submit?.accepted, ['submit', 'accepted'], () => true),
     isDone: await test(poll?.done, ['poll', 'done'], () => true),

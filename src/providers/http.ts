@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { maxLevels } from '../api/operations/facts.js'
-import { exceededLimit, parseBody } from '../api/values/json.js'
+import { exceededLimit, parseForeign } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
 import { createExchange } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
@@ -36,7 +36,7 @@ export function createVendorHttp(resolve?: Resolve) {
     const { text, status } = answer
     const isTooDeep =
       exceededLimit(text, { depth: maxLevels, values: Number.POSITIVE_INFINITY }) !== undefined
-    const read = () => (isTooDeep ? undefined : resultOr(undefined, () => parseBody(text)))
+    const read = () => (isTooDeep ? undefined : resultOr(undefined, () => parseForeign(text)))
     const body = text.trim() === '' ? null : read()
     // Garbage for a success may be half an answer that was charged.
     if (body === undefined && status >= 200 && status < 300) {
@@ -72,7 +72,7 @@ export function createVendorHttp(resolve?: Resolve) {
       const { status, body: said } = await asked
       const { access_token, expires_in } = isObject(said) ? said : {}
       if (status === 400 || status === 401 || status === 403) return { refused: status, until: 0 }
-      if (status < 200 || status > 299 || typeof access_token !== 'string')
+      if (status < 200 || status > 299 || typeof access_token !== 'string' || access_token === '')
         throw new Lost(`${new URL(url).host} gave no token (status ${status})`, false, 'broken')
       const given = Number(expires_in ?? Number.NaN)
       const seconds = Number.isFinite(given) ? given : 300

@@ -25,6 +25,7 @@ import {
   updateProvider,
 } from '../engine/tables/providers.js'
 import { type Connection, type Driver, isStorageFault } from '../storage/driver/connection.js'
+import { AskedAbout } from './asked-about.js'
 import {
   type CompiledKind,
   type CompiledProvider,
@@ -70,6 +71,7 @@ interface AtWork {
   readonly open: Set<string>
   /** How many were answered. */
   answered: number
+  readonly askedAbout: AskedAbout
 }
 
 /** What a provider is asked about a row, for one of its kinds. */
@@ -82,6 +84,8 @@ interface Asked {
 interface Question extends Asked {
   readonly loaded: Loaded
   readonly asking: Asking
+  /** What the row is known by, sent or not. */
+  readonly about: Subject
   /** The other kinds that the same request serves. */
   readonly served: readonly Asked[]
 }
@@ -170,7 +174,7 @@ class VendorDesk implements Vendors {
       const served = servedBy(loaded.compiled, kind, subject).map((one) =>
         ask(one.name, one.kind, one.fields),
       )
-      questions.push({ loaded, asking, served, ...ask(kind, compiled, fields) })
+      questions.push({ loaded, asking, about: subject, served, ...ask(kind, compiled, fields) })
     }
     for (const question of await this.#recordedFirst(questions)) {
       const reply = { name: question.key.provider, ...(await this.#askOnce(question)) }
@@ -458,7 +462,7 @@ class VendorDesk implements Vendors {
     if (!first) return []
     const { kind } = first
     const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
-    const answer = await this.#exchange(first, request)
+    const answer = await this.#exchange(questions, request)
     if (answer instanceof Lost)
       return this.#settle(questions, calls, answer.sent ? 'unknown' : 'failed', answer.message)
     return kind.file.submit
@@ -524,8 +528,8 @@ class VendorDesk implements Vendors {
     }
     if (!batch && !submit && (is === 'found' || is === 'not_found'))
       return this.#keep(questions, calls, answer)
-    // A success that is neither accepted work nor explained may be work that was done.
-    const isUnexplained = submit !== undefined && answer.status >= 200 && answer.status < 300
+    // A success that nothing explains may have been paid for.
+    const isUnexplained = answer.status >= 200 && answer.status < 300
     const isLost = is === 'unknown' || (is !== 'failed' && (fails(answer) || isUnexplained))
     return this.#settle(questions, calls, isLost ? 'unknown' : 'failed', `Status ${answer.status}`)
   }
@@ -609,7 +613,7 @@ class VendorDesk implements Vendors {
   async #collect(question: Question, call: ProviderCall): Promise<Ended> {
     const { kind, key } = question
     const name = `${call.workspaceId} ${call.provider} ${call.vendorId}`
-    const ask = () => this.#exchange(question, kind.poll(call.vendorId ?? ''))
+    const ask = () => this.#exchange([question], kind.poll(call.vendorId ?? ''))
     const send = () => this.#workOf(question).limit(() => this.#pace(question).then(ask))
     // The rows of one request wait for the same answer.
     const poll = (waitMs: number) =>
@@ -632,12 +636,19 @@ class VendorDesk implements Vendors {
     }
   }
 
-  async #exchange(question: Question, request: VendorRequest): Promise<VendorAnswer | Lost> {
+  /** Sends a request about some rows. An answer that is about others whom the vendor was asked about is lost. */
+  async #exchange(questions: readonly Question[], request: VendorRequest): Promise<VendorAnswer | Lost> {
+    const [question] = questions
+    if (!question) throw new Error('a request is about a row')
     const { stored, compiled, apiKey = '' } = question.loaded
+    const { askedAbout, breaker } = this.#workOf(question)
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
-    const answer = await this.ports.http.send(target, request, compiled.timeoutMs).catch(asLost)
-    const breaker = await this.#workOf(question).breaker
-    await breaker.note(answer instanceof Lost || fails(answer))
+    const asked = askedAbout.begin(questions.map(({ about }) => about))
+    const sent = this.ports.http.send(target, request, compiled.timeoutMs)
+    const received = await sent.catch(asLost).finally(() => askedAbout.end(asked))
+    const isStray = !(received instanceof Lost) && askedAbout.isOfAnother(asked, received.body)
+    const answer = isStray ? new Lost('It answered another question', true, 'stray') : received
+    await (await breaker).note(answer instanceof Lost || fails(answer))
     return answer
   }
 
@@ -647,6 +658,7 @@ class VendorDesk implements Vendors {
       breaker: createBreaker(),
       open: new Set<string>(),
       answered: 0,
+      askedAbout: new AskedAbout(this.ports.clock),
     }))
   }
 }

@@ -20,6 +20,8 @@ const submits: Readonly<Record<string, Answer | 'cut'>> = {
   Nothing: [200, { done: true, state: 'none' }],
   Unread: [200, { done: true, state: 'new words' }],
   Idless: [202, {}],
+  Blank: [202, { id: ' ' }],
+  Nested: [202, { id: { of: 'job' } }],
   Lost: 'cut',
 }
 
@@ -48,6 +50,7 @@ async function jobVendor(onRequest: (at: 'submit' | 'poll' | 'answer') => unknow
   const jobs = new Map<string, { readonly name: string; polled: number }>()
   const submitted = new Map<string, number>()
   const isReady = new Set<string>()
+  const polledElsewhere: string[] = []
   const send = (response: ServerResponse, answer: Answer | 'cut') => {
     if (answer === 'cut') return response.socket?.destroy()
     const [status, body, headers = {}] = answer
@@ -66,6 +69,7 @@ async function jobVendor(onRequest: (at: 'submit' | 'poll' | 'answer') => unknow
       return send(response, submits[name] ?? [202, { id }])
     }
     const job = jobs.get(String(request.url?.split('/').at(-1)))
+    if (!job) polledElsewhere.push(String(request.url))
     const { name = '' } = job ?? {}
     const answers = polls[name] ?? []
     const answer = answers[Math.min(job?.polled ?? 0, answers.length - 1)] ?? [404, {}]
@@ -73,7 +77,7 @@ async function jobVendor(onRequest: (at: 'submit' | 'poll' | 'answer') => unknow
     const found: Answer = [200, { done: true, email: `${name.toLowerCase()}@acme.example` }]
     return send(response, answer === 'ready' || isReady.has(name) ? found : answer)
   })
-  return { origin, close, submitted, isReady }
+  return { origin, close, submitted, isReady, polledElsewhere }
 }
 
 const file = (origin: string): string => `name: acmejobs
@@ -181,6 +185,7 @@ it('submits work once whatever a poll answers, and asks again for what outlived 
   const one = '--first-name Ada --last-name Again --domain acme.example --enrichment-type email --sync'
   expect(await here.json(`contacts waterfall ${one}`)).toMatchObject({ email: 'again@acme.example' })
   await expectCounted(vendor.submitted, found.length + 5)
+  expect(vendor.polledElsewhere).toEqual([])
 })
 
 it.each(tries(['submit', 'poll', 'answer'], ['submit', 'poll', 'answer', 'submit', 'poll', 'answer']))(

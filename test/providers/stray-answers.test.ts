@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { closeAfterTest } from '../client/listeners.js'
+import { answering, closeAfterTest } from '../client/listeners.js'
 import { numbersFrom } from '../client/stray-server.js'
 import { machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
@@ -60,17 +60,9 @@ async function straying({ delayMs, repeatMs, isAppended }: (typeof habits)[keyof
   return { origin: `http://127.0.0.1:${port}`, close, strays: () => strays, connections: () => sockets.size }
 }
 
-const numbered = (count: number, name: string) => Array.from({ length: count }, (_, at) => `${name}${at}`)
-
-it.each(Object.entries(habits))(
-  'no row of 400 has the answer about another one where a vendor %s',
-  async (_, how) => {
-    const vendor = closeAfterTest(await straying(how))
-    await here.run('init')
-    await addProvider(
-      here,
-      `name: acme
-base_url: ${vendor.origin}
+/** A vendor that finds addresses by last names. */
+const byLastName = (origin: string): string => `name: acme
+base_url: ${origin}
 auth: { header: X-API-KEY }
 kinds:
   email:
@@ -79,8 +71,16 @@ kinds:
     outcomes: [{ when: "body.email != null", is: found }]
     result: { email: body.email }
     cost: { found: 1 }
-`,
-    )
+`
+
+const numbered = (count: number, name: string) => Array.from({ length: count }, (_, at) => `${name}${at}`)
+
+it.each(Object.entries(habits))(
+  'no row of 400 has the answer about another one where a vendor %s',
+  async (_, how) => {
+    const vendor = closeAfterTest(await straying(how))
+    await here.run('init')
+    await addProvider(here, byLastName(vendor.origin))
     const names = numbered(400, 'King')
     here.write(
       'people.csv',
@@ -119,3 +119,63 @@ output: { csv: out.csv, columns: [name, said] }
     expect([address.strays(), address.connections()]).toEqual([300, 300])
   },
 )
+
+it.each(['the address alone', 'the names and the company beside it', 'the names alone'])(
+  'no row of 200 has the answer to the question before, which has %s',
+  async (has) => {
+    let last: string | undefined
+    const vendor = closeAfterTest(
+      await answering(async (request, response) => {
+        const name = String(new URL(request.url ?? '', 'http://vendor').searchParams.get('last'))
+        const names = { first_name: 'Ada', last_name: name }
+        const email = `${has === 'the address alone' ? name.toLowerCase() : `p${name.length}`}@acme.example`
+        const beside = has === 'the names alone' ? names : { ...names, domain: 'acme.example' }
+        const text = JSON.stringify({ email, person: has === 'the address alone' ? null : beside })
+        response.end(last ?? text)
+        last = text
+      }),
+    )
+    await here.run('init')
+    await addProvider(here, byLastName(vendor.origin))
+    // No name is a part of another one.
+    const names = numbered(200, '').map((at) => `${'abcdefghij'.charAt(Number(at) % 10)}x${at}king`)
+    here.write(
+      'people.csv',
+      `first_name,last_name,domain\n${names.map((name) => `Ada,${name},acme.example\n`).join('')}`,
+    )
+    const argv = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+    expect((await here.run(argv, { env: { PROSPECT_DNS: dns.address } })).code).toBe(11)
+    const rows = here.rows('out.csv')
+    // The vendor is left alone after a few of them.
+    expect(rows.filter(({ _status }) => _status === 'found')).toHaveLength(1)
+    expect(rows.filter(({ _error }) => _error === 'outcome_unknown').length).toBeGreaterThanOrEqual(5)
+  },
+)
+
+it('a vendor that answers with a new name or company of whom it is asked about found them', async () => {
+  const answers: Readonly<Record<string, object>> = {
+    Lovelace: { email: 'ada.lovelace@beta.example' },
+    King: { email: 'ada.king-noel@beta.example', last_name: 'King-Noel', domain: 'beta.example' },
+    Noel: { email: 'an@gamma.example', full_name: 'Anne Noel', company_name: 'Beta' },
+    Byron: { email: 'lord@acme.example', full_name: 'George Byron', domain: 'acme.example' },
+  }
+  const domains = {
+    Lovelace: 'acme.example',
+    King: 'acme.example',
+    Noel: 'beta.example',
+    Byron: 'gamma.example',
+  }
+  const vendor = closeAfterTest(
+    await answering(async (request, response) => {
+      const name = new URL(request.url ?? '', 'http://vendor').searchParams.get('last')
+      response.end(JSON.stringify(answers[String(name)]))
+    }),
+  )
+  await here.run('init')
+  await addProvider(here, byLastName(vendor.origin))
+  const lines = Object.entries(domains).map(([name, domain]) => `Ada,${name},${domain}\n`)
+  here.write('people.csv', `first_name,last_name,domain\n${lines.join('')}`)
+  const argv = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+  expect((await here.run(argv, { env: { PROSPECT_DNS: dns.address } })).code).toBe(0)
+  expect(here.rows('out.csv').map(({ _status }) => _status)).toEqual(['found', 'found', 'found', 'found'])
+})

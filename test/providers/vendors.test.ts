@@ -188,7 +188,7 @@ async function withAnswers(
       const times = seen.filter((one) => one.url === request.url).length
       seen.push({ url: String(request.url), body, headers: request.headers })
       const [status, said, headers = {}] = answer({ method: request.method ?? '', url, body }, times)
-      response.writeHead(status, headers).end(JSON.stringify(said))
+      response.writeHead(status, headers).end(Buffer.isBuffer(said) ? said : JSON.stringify(said))
     }),
   )
   here = machine()
@@ -426,6 +426,52 @@ describe('an answer of a vendor', () => {
       expect(await here.json('providers stats')).toMatchObject([
         { not_found: 1, unknown: 0, cost: 0, at_risk: 0 },
       ])
+    },
+  )
+
+  it.each([
+    '{ "email": "king@acme.example", "credits": 1e999 }',
+    '{ "email": "king@acme.example", "n": [-1e400] }',
+  ])('that has a number beyond all numbers, %s, is an answer', async (text) => {
+    await withAnswers(kind, () => [200, Buffer.from(text)])
+    const test = 'providers test own --first-name Ada --last-name King --domain acme.example'
+    expect(await here.json(test)).toMatchObject({ answer: { status: 200 }, cost: 1 })
+    expect(await find('King')).toMatchObject({ email: 'king@acme.example', email_source: 'own' })
+    expect(await here.json('providers stats')).toMatchObject([{ found: 1, cost: 1, at_risk: 0 }])
+  })
+
+  it.each([
+    [{ 'content-type': 'application/json' }, 'latin1'],
+    [{ 'content-type': 'application/json; charset=iso-8859-1' }, 'latin1'],
+    [{ 'content-type': 'application/json; charset=iso-8859-1' }, 'utf8'],
+    [{ 'content-type': 'application/json; charset="utf-16le"' }, 'utf16le'],
+  ] as const)('with %j in %s has its letters', async (headers, encoding) => {
+    const person = byNameKind('person', '{ get: /find }', emailOutcomes, 'result: { title: body.title }')
+    await withAnswers(person, () => [200, Buffer.from('{"title":"Geschäftsführer"}', encoding), headers])
+    const who = '--first-name Ada --last-name King --domain acme.example'
+    expect(await here.json(`leads enrich ${who}`)).toMatchObject({ title: 'Geschäftsführer', source: 'own' })
+  })
+
+  it.each([{ status: 'ok' }, [], Buffer.from(''), null])(
+    'that succeeds with %j, which no outcome fits, may have been charged, and is not asked for again',
+    async (body) => {
+      const found = 'outcomes: [{ when: "status == 200 && body.email != null", is: found }]'
+      const seen = await withAnswers(kind.replace(emailOutcomes, found), () => [200, body])
+      for (const _ of [1, 2]) {
+        const line = [
+          'contacts',
+          'waterfall',
+          '--sync',
+          '--enrichment-type',
+          'email',
+          ...person('King'),
+          '--json',
+        ]
+        const ended = await run(...line)
+        expect([ended.code, ended.json]).toMatchObject([10, { answers_lost: ['own'] }])
+      }
+      expect(seen).toHaveLength(1)
+      expect(await here.json('providers stats')).toMatchObject([{ unknown: 1, failed: 0, at_risk: 1 }])
     },
   )
 

@@ -75,7 +75,16 @@ function hasEscapedKey(text: string): boolean {
 const isBlank = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d)
 
 /** Reads the JSON of a body as it arrived, which may begin with a byte order mark. */
-export const parseBody = (body: string): unknown => parseExact(body.replace(/^\ufeff/, ''))
+export const parseBody = (body: string): unknown => parseExact(withoutMark(body))
+
+/** The same of an answer of others that is only read here: a number that would become infinite is its text. */
+export function parseForeign(body: string): unknown {
+  const text = withoutMark(body)
+  if (!isParsedSlowly(text)) return JSON.parse(text)
+  return parseSlowly(text, (digits) => (Number.isFinite(Number(digits)) ? exactNumber(digits) : digits))
+}
+
+const withoutMark = (text: string): string => text.replace(/^\ufeff/, '')
 
 /** Writes JSON, as `JSON.stringify` does; `null` for what has no JSON. */
 export function toJson(value: unknown, indent?: number): string {
