@@ -42,6 +42,8 @@ const rowsBelow = 10
 interface NamedLine {
   readonly filled: number
   readonly names: number
+  /** Whether no header is written like it: a label with a colon, a date or number, or a group that is repeated. */
+  readonly isRemark: boolean
 }
 
 /**
@@ -56,7 +58,10 @@ function linesAboveHeader(lines: readonly TextLine[]): number {
 function headerAmong(lines: readonly TextLine[], delimiter: string, at: number) {
   const read = lines.slice(0, maxLinesAbove).map((line): NamedLine => {
     const filled = splitRow(line.text, delimiter).filter((cell) => cell.trim() !== '')
-    return { filled: filled.length, names: filled.filter(isColumnName).length }
+    const names = filled.filter((cell) => isColumnName(cell) && !label.test(cell))
+    const isRepeated = names.length === 0 && new Set(filled).size < filled.length
+    const isRemark = isRepeated || filled.some((cell) => label.test(cell) || datum.test(cell))
+    return { filled: filled.length, names: names.length, isRemark }
   })
   let best = { index: 0, names: read[0]?.names ?? 0 }
   for (const [index, line] of read.entries()) {
@@ -67,10 +72,19 @@ function headerAmong(lines: readonly TextLine[], delimiter: string, at: number) 
   return best
 }
 
-/** Whether a line may stand above a header: it has fewer cells, or none of its cells is a name and all of the header's are. */
+/** `Date:`, beside what it is the label of. */
+const label = /:\s*$/
+/** A date or a number. */
+const datum = /^\s*\d[\d.,:/\s-]*$/
+
+/**
+ * Whether a line may stand above a header: it has fewer cells, or as many that are written like no header, or none of its
+ * cells is a name and all of the header's are.
+ */
 const isAbove = (line: NamedLine, header: NamedLine): boolean =>
   line.filled < header.filled ||
-  (line.names === 0 && line.filled === header.filled && header.names === header.filled)
+  (line.filled === header.filled &&
+    (line.isRemark ? line.names < header.names : line.names === 0 && header.names === header.filled))
 
 /** Whether most rows below a line have no more cells than it. */
 function fitsBelow(lines: readonly TextLine[], index: number, at: number): boolean {

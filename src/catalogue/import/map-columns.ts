@@ -54,12 +54,14 @@ export function mapColumns(
     else columnOf.set(field, findColumn(header, column))
   }
   const ids = readCompanyIds(samples)
+  const names = header.map(normaliseName)
+  // Beside the title of a job, a plain `Title` is how people are addressed.
+  const isSalutation = (field: string, at: number) =>
+    field === 'title' && names[at] === 'title' && names.includes('jobtitle')
   const guesses = header.flatMap((column, at) =>
-    guessFields(kind, column, samples[at] ?? [], ids).map((guess) => ({
-      ...guess,
-      at,
-      isEmpty: samples[at]?.length === 0,
-    })),
+    guessFields(kind, column, samples[at] ?? [], ids)
+      .filter(({ field }) => !isSalutation(field, at))
+      .map((guess) => ({ ...guess, at, isEmpty: samples[at]?.length === 0 })),
   )
   guesses.sort((a, b) => Number(a.isEmpty) - Number(b.isEmpty) || a.rank - b.rank || a.at - b.at)
   for (const { field, at } of guesses)
