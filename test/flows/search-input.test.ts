@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../support/command.js'
+import { proxyOf, servingMachine } from '../cli/call/serving.js'
+import { closeAfterTest } from '../client/listeners.js'
+import { ends, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked } from '../support/flows.js'
 
@@ -89,6 +91,7 @@ describe('a flow over a search that charges for each record', () => {
       expect(quoted.stdout).toContain(`Budget        ${10 * price - 1} at most`)
       const { code, stderr } = await run()
       expect([code, stderr]).toEqual([12, expect.stringContaining(`Stopped in ${id}: Budget reached`)])
+      expect(stderr).toContain(`${id} with limit: 10 may cost ${10 * price} credits.`)
       expect([await spent(), here.exists('out.csv')]).toEqual([0, false])
       write(input, budget(10 * price + 4))
       expect((await run()).code).toBe(12)
@@ -111,6 +114,26 @@ describe('a flow over a search that charges for each record', () => {
     expect((await run()).code).toBe(12)
     expect(before - (await here.balance())).toBe(10 * price + 3)
   })
+
+  it.each(['a server', 'a proxy in front of one'])(
+    'counts in the budget at %s, as that server charges',
+    async (where) => {
+      const server = closeAfterTest(await servingMachine((one) => stocked(one.run, 40)))
+      const { env } = where === 'a server' ? server : await proxyOf(server)
+      const before = await server.machine.balance()
+      const spent = async () => before - (await server.machine.balance())
+      write('intents.stack: { stacks: [react], limit: 10 }', budget(29))
+      const go = () => here.run('flow run flow.yaml', { env })
+      await ends(go(), 12, 'Stopped in intents.stack: Budget reached')
+      expect(await spent()).toBe(0)
+      write('intents.stack: { stacks: [react], limit: 10 }', budget(33))
+      await ends(go(), 12, 'Stopped in 1 accounts.enrich: Budget reached')
+      expect(await spent()).toBe(33)
+      write('intents.stack: { stacks: [react], limit: 10 }', budget(40))
+      await ends(go(), 0)
+      expect([await spent(), here.rows('out.csv').length]).toEqual([40, 10])
+    },
+  )
 
   it('charges for what it finds where that is less than its limit', async () => {
     write('intents.stack: { stacks: [react], limit: 60 }', budget(181), '[{ keep: headcount > 1000 }]')

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { isPriced } from '../../../api/operations/facts.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
+import { unitPrice } from '../../../engine/credits/cost.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
@@ -190,7 +191,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   })
   logReport(context, report)
   await showReport(context, report)
-  noteKnown(context, flow, report)
+  noteSearch(context, flow, report)
   return report.exit
 }
 
@@ -262,14 +263,23 @@ async function showReport(
   notifySourceAtEnd(context, source, isMissing)
 }
 
-/** Says that a search with a price brought what was known: it is not asked for more than its limit, which costs again. */
-function noteKnown(context: Context, { source, since }: Flow, { steps }: FlowReport): void {
-  const limit = Number(source?.constants.limit)
+/**
+ * Says of a search with a price what it may cost where the budget is too small for it, and that it brought what was known: it
+ * is not asked for more than its limit, which costs again.
+ */
+function noteSearch(context: Context, { source, since }: Flow, { steps, stopped }: FlowReport): void {
+  if (!source || !isPriced(source.operation)) return
+  const { name, operation, constants } = source
+  const limit = Number(constants.limit)
+  if (stopped?.budget && stopped.step === name) {
+    const most = formatCredits(limit * unitPrice(operation))
+    context.notify(`${name} with limit: ${limit} may cost ${most}. A lower limit costs less.`)
+  }
   const known = steps.reduce((sum, { left_out = 0 }) => sum + left_out, 0)
-  if (!source || !since || !isPriced(source.operation) || known === 0 || (steps[0]?.out ?? 0) < limit) return
-  context.notify(
-    `${source.name} charges for every record, also for the ${formatNumber(known)} that were known. For those behind them, raise its limit.`,
-  )
+  if (since && known > 0 && (steps[0]?.out ?? 0) >= limit)
+    context.notify(
+      `${name} charges for every record, also for the ${formatNumber(known)} that were known. For those behind them, raise its limit.`,
+    )
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */
