@@ -58,7 +58,7 @@ describe('engine keys', () => {
       await create(),
     ]
     const codes = async () => {
-      const ended = [scoped, timed, own].map(({ key }) => askAs(key, 'account'))
+      const ended = [scoped, timed, own].map(({ key }) => askAs(key, 'personas list'))
       return (await Promise.all(ended)).map(({ code }) => code)
     }
     expect(await codes()).toEqual([3, 0, 0])
