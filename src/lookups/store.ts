@@ -271,14 +271,16 @@ async function endAll(connection: Connection, ended: readonly (readonly Value[])
   }
 }
 
-/** Ordinals from here on are requests for several rows, not rows of a file. */
-const firstTogether = 2 ** 31
-const rowKey = /^(?!lookup-)(.+)-(\d+)$/
+/** Requests for several rows are counted down from here, which no row of a file comes near. */
+const lastOrdinal = 2 ** 32 - 1
+const rowKey = /^(?!lookup-)(.+)-(r?)(\d+)$/
 
-/** Returns the row of a run that a key is for; `undefined` for that of a single lookup. */
+/** Returns the row of a run that a key is for, or its request for several; `undefined` for that of a single lookup. */
 export function rowOfKey(key: string, fresh: boolean): RunRow | undefined {
-  const [, run, ordinal] = rowKey.exec(key) ?? []
-  return run === undefined ? undefined : { run, ordinal: Number(ordinal), fresh }
+  const [, run, isRequest, digits] = rowKey.exec(key) ?? []
+  if (run === undefined) return undefined
+  const number = Number(digits)
+  return { run, ordinal: isRequest ? lastOrdinal - number : number, fresh }
 }
 
 /** Whether a run is that of single lookups. */
@@ -289,8 +291,7 @@ const isSingle = ({ identityKey }: Pick<LookupsOfRun, 'identityKey'>): boolean =
 const keyOf = (holder: string, run: string, ordinal: number): string =>
   holder.startsWith(lookupsMark) ? `lookup-${run}-${ordinal}` : `${run}-${ordinal}`
 
-const isTogether = (key: string | null): boolean =>
-  key !== null && (rowOfKey(key, false)?.ordinal ?? 0) >= firstTogether
+const isTogether = (key: string | null): boolean => key !== null && rowKey.exec(key)?.[2] === 'r'
 
 /** Whether equal rows take an answer; a failed lookup is repeated. */
 const serves = (state: string): boolean => state === 'found' || state === 'not_found'
@@ -801,7 +802,7 @@ class StoredLookups {
         this.#own.fence,
       )
       if (!made) await changeRun(connection, this.#own, 'requests = requests')
-      const own = `${this.run.id}-${firstTogether + (made?.requests ?? 0)}`
+      const own = `${this.run.id}-r${made?.requests ?? 0}`
       for (const row of rows) await this.#markSent(connection, row, own)
       return own
     }, `run ${this.run.number}`)

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { type Caller, ConnectionLost, compose, type Input, type Reply } from '../../src/api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  ConnectionLost,
+  compose,
+  type Input,
+  type Reply,
+} from '../../src/api/calls/caller.js'
 import { isKnown } from '../../src/client/kept-keys.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../src/runs/purge.js'
@@ -38,7 +45,7 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
           },
         }),
         maxAgeMs: day,
-        answersKeys: false,
+        answersKeys: true,
         clock: { now: () => now },
         ids: randomIds,
         keepsKeys: false,
@@ -58,7 +65,7 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
       })
       const called = compose([recall, between, keep], caller)
       return {
-        ask: (domain: string) => called.call('accounts.enrich', { domain }),
+        ask: (domain: string, options?: CallOptions) => called.call('accounts.enrich', { domain }, options),
         keys: () => calls.map(({ options }) => options?.idempotencyKey),
         kill: () => alive.delete(name),
       }
@@ -113,6 +120,41 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
     const next = begin(found)
     await next.ask('www.acme.example')
     expect([refused.keys(), next.keys()]).toEqual([[], killed.keys()])
+  })
+
+  it('go on under the key of a client whose proxy was killed, whoever asks next', async () => {
+    const { begin } = await machine()
+    for (const [at, idempotencyKey] of ['550e8400-e29b-41d4-a716-446655440000', 'order-7', 'x'].entries()) {
+      const killed = begin(() => never)
+      void killed.ask(`acme-${at}.example`, { idempotencyKey })
+      await expect.poll(() => killed.keys()).toEqual([idempotencyKey])
+      killed.kill()
+      const next = begin(found)
+      const own = { idempotencyKey: 'another', member: { id: 'm' } } as CallOptions
+      const replies = [
+        await next.ask(`www.acme-${at}.example`, own),
+        await next.ask(`acme-${at}.example`, own),
+      ]
+      expect(next.keys()).toEqual([idempotencyKey])
+      expect(replies.map(({ headers }) => headers['idempotent-replayed'])).toEqual([undefined, 'true'])
+      next.kill()
+    }
+  })
+
+  it('are asked anew by a call that takes no answer, and by one that wants a younger answer', async () => {
+    const { begin, pass } = await machine()
+    const { ask, keys } = begin(found)
+    await ask('acme.example')
+    pass(60_000)
+    await ask('acme.example', { maxAgeMs: 61_000 })
+    expect(keys()).toHaveLength(1)
+    await ask('acme.example', { maxAgeMs: 59_000 })
+    await ask('acme.example', { maxAgeMs: 0 })
+    expect(keys()).toHaveLength(3)
+    // An answer is never older than whoever stores it permits.
+    pass(day + 1)
+    await ask('acme.example', { maxAgeMs: 90 * day })
+    expect(keys()).toHaveLength(4)
   })
 
   it('have one run for each lock, and a key of their own each time', async () => {

@@ -317,6 +317,10 @@ export const rowsPerRun = 2 ** 32
 /** Returns the place of a row. Throws when it is no safe integer, since two rows could then share a place. */
 export function toPlace(run: number, ordinal: number): number {
   const place = run * rowsPerRun + ordinal
+  if (ordinal >= rowsPerRun)
+    throw new ApiError('storage_failed', {
+      reason: `a run has no more than ${rowsPerRun.toLocaleString('en')} rows`,
+    })
   if (place > Number.MAX_SAFE_INTEGER)
     throw new ApiError('storage_failed', {
       reason: `it has had ${run.toLocaleString('en')} runs, and more cannot be numbered`,
