@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import manifest from '../package.json' with { type: 'json' }
 import type { InputTo, OutputOf } from './api/areas/shapes.js'
@@ -6,6 +8,7 @@ import { type Caller, type CallOptions, compose, type Input, isOk, type Reply } 
 import type { WireNames } from './api/calls/wire-names.js'
 import type { OperationId } from './api/operations/table.js'
 import type { Clock, Ids, Targets } from './api/ports/ports.js'
+import { providerKeyName } from './api/values/key-names.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'
 import { type Catalogue, openCatalogue } from './catalogue/catalogue.js'
 import { governed } from './client/governed.js'
@@ -17,6 +20,7 @@ import { createEngine } from './engine/request/engine.js'
 import { openEngineDatabase } from './engine/tables/schema.js'
 import { createWorker, type Worker } from './engine/worker/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
+import { lazyVendors } from './providers/lazy.js'
 import { openShared } from './storage/database/open.js'
 import { isPostgres, locationProblem } from './storage/driver/connection.js'
 import { openSqlite } from './storage/driver/sqlite/driver.js'
@@ -33,7 +37,10 @@ export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 
 /** Where a local engine keeps its state, and the replacements for tests. */
 interface EngineOptions {
-  /** Path or `postgres://` address of the engine's database; in memory by default. */
+  /**
+   * Path or `postgres://` address of the engine's database; in memory by default. With one in the home of the commands, its
+   * providers are asked with the keys that are stored there.
+   */
   readonly engine?: string
   /**
    * Path of the catalogue, or the `postgres://` address of its engine. By default it is beside an engine on a server,
@@ -77,16 +84,34 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
     throw error
   })
   const sender = createSender({ clock })
-  const ports = { store, source: catalogue, clock, ids, sender, targets: () => targets }
+  const closing: (() => Promise<void>)[] = []
+  const vendors = lazyVendors({
+    store: async () => store,
+    clock: systemClock,
+    keyOf: (workspaceId, name) => keyBeside(engine, providerKeyName(workspaceId, name)),
+    sleep: (ms) => pause(ms),
+    servers: undefined,
+    onClose: (one) => void closing.push(one),
+  })
+  const ports = { store, source: catalogue, vendors, clock, ids, sender, targets: () => targets }
   const worker = createWorker(ports)
   const caller = createEngine({ ...ports, accepted: () => worker.wake() })
   const close = async () => {
     await worker.stop()
+    for (const one of closing) await one()
     await sender.close()
     await caller.close()
     await catalogue.close()
   }
   return { caller: withTypes(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
+}
+
+/** Returns a key that commands have stored in the folder of an engine, which is their home. */
+function keyBeside(engine: string, name: string): string | undefined {
+  const file = join(dirname(engine), 'credentials.json')
+  if (engine === ':memory:' || isPostgres(engine) || !existsSync(file)) return undefined
+  const { keys } = JSON.parse(readFileSync(file, 'utf8')) as { keys?: Record<string, { key: string }> }
+  return keys && Object.hasOwn(keys, name) ? keys[name]?.key : undefined
 }
 
 const openCatalogueAt = async (place: string, ports: { clock: Clock; ids: Ids }): Promise<Catalogue> =>

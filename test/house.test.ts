@@ -45,7 +45,7 @@ const ours: Record<string, readonly string[]> = {
   reference: ['api'],
   mcp: ['api', 'engine/credits/cost', 'reference'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],
-  index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'runs', 'reference'],
+  index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'providers', 'runs', 'reference'],
   cli: [
     'api',
     'identity',

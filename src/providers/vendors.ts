@@ -115,7 +115,7 @@ const gatherMs = 30
 const defaultConcurrency = 64
 
 /** What opening vendors needs. `servers` are name servers; by default those of the system. */
-type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
+export type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
   readonly servers: readonly string[] | undefined
 }
 

@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
-import { handler, remote, verify } from '../../src/index.js'
-import { freePort } from '../client/listeners.js'
+import { handler, openEngine, remote, verify } from '../../src/index.js'
+import { closeAfterTest, freePort } from '../client/listeners.js'
 import { served } from '../client/serving.js'
+import { machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
 import { newFolder } from '../support/new-folder.js'
 import { launch } from '../support/processes.js'
+import { addProvider, fakeFile, fakeVendor, vendorKey } from '../support/vendors.js'
 
 const folder = perTest(newFolder)
 const there = perFile(served)
@@ -62,6 +64,29 @@ describe('the library', () => {
       const { stdout, stderr, exitCode } = await launch(program, [], folder.path, {})
       expect([exitCode, stdout, stderr]).toEqual([0, 'Acme Robotics 1', ''])
     }
+  })
+
+  it('asks the data vendors of a home of the commands, with the keys that are stored there', async () => {
+    const here = machine(folder.path)
+    const vendor = closeAfterTest(await fakeVendor())
+    await here.setUp()
+    const key = await here.newKey()
+    await addProvider(here, fakeFile(vendor.origin))
+    const engine = await openEngine({ engine: here.path('engine.db') })
+    const input = {
+      first_name: 'Ada',
+      last_name: 'King',
+      domain: 'acme.example',
+      enrichment_type: ['email' as const],
+    }
+    const reply = await engine.caller.call('contacts.enrich_sync', input, { apiKey: key })
+    await engine.close()
+    expect([reply.status, JSON.stringify(reply.body)]).toEqual([
+      200,
+      expect.stringContaining('king@acme.example'),
+    ])
+    expect([...vendor.charges.keys()]).toEqual(['King'])
+    expect(vendor.seen.join()).toContain(vendorKey)
   })
 
   it('verifies a webhook with one of several secrets', () => {

@@ -3,9 +3,8 @@ import { errors } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { isUnlimited, quotaNames, quotas } from '../../api/operations/plans.js'
-import type { Operation, OperationId } from '../../api/operations/table.js'
-import type { Search } from '../../api/ports/ports.js'
-import { type Fields, pickFields, withoutUndefined } from '../../api/values/objects.js'
+import type { Operation } from '../../api/operations/table.js'
+import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import { maxCreditsOf } from '../../engine/credits/cost.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
@@ -32,6 +31,7 @@ import {
 } from '../output/text.js'
 import { noteSourceShown, requireRecords } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
+import { countMatches } from './count-matches.js'
 import { owners, readRemaining } from './limits.js'
 import { reportRefusal } from './print.js'
 import { callOnce } from './send.js'
@@ -67,33 +67,6 @@ async function confirmImport(context: Context, operation: Operation, input: Inpu
   const isLarge = isLargePrice(context, most, left.spendable.balance)
   const question = 'Without --limit everything that matches is imported. Start?'
   await confirm(context, question, isLarge ? 'no' : 'yes')
-}
-
-/** Returns how many records match, where that can be counted for free and not in the same rate window as the import. */
-async function countMatches(context: Context, { id }: Operation, input: Input): Promise<number | undefined> {
-  if (id === 'intents.stack') return countAt(context, 'intents.stack_preview', input, 'total_count')
-  if (id !== 'leads.search') return undefined
-  const { persona_id: persona, company_network_id: networkId, company_network_url: url, ...others } = input
-  const { company_domain: domain, job_titles, excluded_job_titles, functions, seniority_levels } = others
-  const places = pickFields(others, ['included_locations', 'excluded_locations'])
-  if (persona !== undefined) return undefined
-  if (context.isLocal()) {
-    const of = { job_titles, excluded_job_titles, functions, seniority_levels, ...places }
-    const filters = { ...withoutUndefined(of), company: withoutUndefined({ networkId, url, domain }) }
-    const catalogue = await context.catalogue()
-    return catalogue.count({ kind: 'people', filters } as unknown as Search<'people'>, context.clock.now())
-  }
-  // It has neither functions nor levels, and knows no domain.
-  if (functions !== undefined || seniority_levels !== undefined || (networkId ?? url) === undefined)
-    return undefined
-  const company = networkId === undefined ? { company_network_url: url } : { company_network_id: networkId }
-  const titles = withoutUndefined({ title_to_include: job_titles, title_to_exclude: excluded_job_titles })
-  return countAt(context, 'accounts.count_profiles', { ...company, ...titles, ...places }, 'total')
-}
-
-async function countAt(context: Context, id: OperationId, input: Input, total: string) {
-  const reply = await callOnce(context, id, input)
-  return isOk(reply) ? numberAt(reply.body, total) : undefined
 }
 
 const priceOf = ({ price }: Operation): number => price.company ?? 0

@@ -5,7 +5,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject } from '../../api/values/objects.js'
 import type { GlobalOptions, Home, Machine, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
-import { checkSecret, localPrefix, prepareHome, readPrivateJson, writePrivate } from './home.js'
+import { checkSecret, prepareHome, readPrivateJson, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 
 /** Stored keys by the origin they were stored for; those of a profile, by `keyNameOf`. */
@@ -21,11 +21,6 @@ interface StoredKey {
   /** Origins of other servers over the same database that it was stored for, too. */
   readonly origins?: readonly string[] | undefined
 }
-
-export const localOrigin = (workspaceId: string): string => `${localPrefix}${workspaceId}`
-
-export const providerKeyName = (workspaceId: string, provider: string): string =>
-  `${localOrigin(workspaceId)} provider ${provider}`
 
 export type KeyOwner = Readonly<Record<'origin' | 'profile', string>>
 

@@ -16,6 +16,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { Refusal, systemCode } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { localPrefix } from '../../api/values/key-names.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context, FileUse, Home, Profile, Settings, Streams } from './context.js'
@@ -91,9 +92,6 @@ function checkNotEmptied({ engine, credentials }: Home): void {
   if (statsOf(engine)?.size !== 0 || !readPrivate(credentials)?.includes(`"${localPrefix}`)) return
   throw new Refusal('database.emptied', { file: engine })
 }
-
-/** Begins the origins of the local engine's workspaces in the file of stored keys. */
-export const localPrefix = 'local:'
 
 /** Throws Stop for a folder that is none, or that others can read. Returns whether it is to be made private: an empty one. */
 export function checkFolder(folder: string): boolean {

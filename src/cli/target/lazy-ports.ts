@@ -1,7 +1,9 @@
 import type { Sender, Vendors } from '../../api/ports/ports.js'
+import { providerKeyName } from '../../api/values/key-names.js'
 import { once } from '../../api/values/objects.js'
+import { lazyVendors } from '../../providers/lazy.js'
 import type { Machine, TargetOptions } from '../context/context.js'
-import { providerKeyName, storedKey } from '../context/credentials.js'
+import { storedKey } from '../context/credentials.js'
 import type { openEngineStore } from '../context/open-databases.js'
 
 /** Returns a sender that is loaded on first use. It is registered first, so that it closes after what uses it. */
@@ -20,26 +22,14 @@ export function lazySender({ clock, onClose }: Machine, { names, deliveryShape }
   }
 }
 
-/** Returns what asks data vendors, loaded when a workspace has any. */
-export function lazyVendors(machine: Machine, shared: () => ReturnType<typeof openEngineStore>): Vendors {
-  const desk = once(async () => {
-    const { openVendors } = await import('../../providers/vendors.js')
+/** Returns what asks the data vendors of this machine's workspaces, with the keys of its home. */
+export const vendorsOf = (machine: Machine, shared: () => ReturnType<typeof openEngineStore>): Vendors =>
+  lazyVendors({
+    store: async () => (await shared()).store,
+    clock: machine.clock,
     // A home that cannot be used is refused where it is used.
-    const { home, clock, sleep, streams, onClose } = machine
-    const keyOf = (workspaceId: string, name: string) => storedKey(home, providerKeyName(workspaceId, name))
-    const servers = streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== '')
-    const opened = openVendors({ store: (await shared()).store, clock, keyOf, sleep, servers })
-    onClose(() => opened.close())
-    return opened
+    keyOf: (workspaceId, name) => storedKey(machine.home, providerKeyName(workspaceId, name)),
+    sleep: machine.sleep,
+    servers: machine.streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== ''),
+    onClose: (close) => machine.onClose(close),
   })
-  return {
-    has: async (workspaceId) => {
-      const { store } = await shared()
-      const { hasProviders } = await import('../../engine/tables/providers.js')
-      return (await store.read((tx) => hasProviders(tx, workspaceId))) && (await desk()).has(workspaceId)
-    },
-    ask: async function* (...question) {
-      yield* (await desk()).ask(...question)
-    },
-  }
-}

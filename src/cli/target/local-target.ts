@@ -6,6 +6,7 @@ import { operationOn } from '../../api/operations/plans.js'
 import { asksVendors, type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Search, Source, Targets } from '../../api/ports/ports.js'
 import { parseJson } from '../../api/values/json.js'
+import { localOrigin } from '../../api/values/key-names.js'
 import { lazily, once, withoutUndefined } from '../../api/values/objects.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Origins } from '../../catalogue/records/origins.js'
@@ -18,11 +19,11 @@ import type { AnswerSource } from '../../runs/ports.js'
 import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Home, Machine, TargetOptions, WorkspaceUse } from '../context/context.js'
-import { findStoredKey, localOrigin, storedKey, storeKey } from '../context/credentials.js'
+import { findStoredKey, storedKey, storeKey } from '../context/credentials.js'
 import { isThere, notSetUp, openEngineStore, openStateOf } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
 import { countOf, formatNumber } from '../output/text.js'
-import { lazySender, lazyVendors } from './lazy-ports.js'
+import { lazySender, vendorsOf } from './lazy-ports.js'
 import { type RemoteTarget, targetIn } from './resolve-target.js'
 
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
@@ -43,7 +44,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     const { createAdmin } = await import('../../engine/admin/admin.js')
     return createAdmin({ ...(await shared()), ids })
   })
-  const vendors = lazyVendors(machine, shared)
+  const vendors = vendorsOf(machine, shared)
   let searched: { readonly search: Search; readonly now: number } | undefined
   const source = noteSearches(lazily<Source>(catalogue), (search, now) => {
     searched = { search, now }

@@ -212,7 +212,7 @@ const groupings = {
 
 const toDay = (day: string | number) => new Date(Number(day) * dayMs).toISOString().slice(0, 10)
 
-interface CallSums
+export interface CallSums
   extends Record<'provider' | 'kind' | 'by', string>,
     Record<
       'asked' | 'found' | 'notFound' | 'unknown' | 'failed' | 'cost' | 'atRisk' | 'costFound' | 'ms',

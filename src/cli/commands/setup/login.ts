@@ -2,6 +2,7 @@ import { ConnectionLost, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isMeteredPlan, ownPlan } from '../../../api/operations/plans.js'
+import { localOrigin } from '../../../api/values/key-names.js'
 import { resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import type { Context } from '../../context/context.js'
 import {
@@ -10,7 +11,6 @@ import {
   type KeyOwner,
   keyIn,
   keyNameOf,
-  localOrigin,
   storedKeyOf,
   storeKey,
 } from '../../context/credentials.js'
