@@ -47,9 +47,11 @@ it('looking up a company needs the main script alone', () => {
 
 it('the built program has the pages of the dashboard', async () => {
   const folder = newFolder()
-  const args = [join(root, 'bin', 'prospect.js'), 'dashboard', '--port', '0', '--json', '--no-open']
-  const dashboard = spawn(process.execPath, args, {
-    env: { ...process.env, PROSPECT_HOME: folder.at('home') },
+  const program = join(root, 'bin', 'prospect.js')
+  const env = { ...process.env, PROSPECT_HOME: folder.at('home') }
+  execFileSync(process.execPath, [program, 'init', '--yes', '--quiet'], { env })
+  const dashboard = spawn(process.execPath, [program, 'dashboard', '--port', '0', '--json', '--no-open'], {
+    env,
   })
   onTestFinished(() => {
     dashboard.kill()
