@@ -1,6 +1,6 @@
 import { parseExact } from '../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../api/values/objects.js'
-import type { findSubject } from '../catalogue/erasure/subject.js'
+import type { PersonToErase } from '../catalogue/erasure/subject.js'
 import { suppressionsOf, suppressionTable } from '../catalogue/suppression/suppressions.js'
 import { eraseFromEngine, noWorkErased } from '../engine/admin/erasure.js'
 import { listWorkspaces } from '../engine/tables/members.js'
@@ -18,11 +18,52 @@ interface OtherDatabases {
 }
 
 /** A person as they were found, and where they may be. */
-export type FoundPerson = OtherDatabases & Awaited<ReturnType<typeof findSubject>>
+export type FoundPerson = OtherDatabases & PersonToErase
 
 export type Erased = Awaited<ReturnType<typeof countPerson>>
 
 const noState = { events: 0, answers: 0, mentions: 0, files: [] as string[], otherFiles: [] as string[] }
+
+/** How often what was learned of a person may lead to more records of theirs. */
+const rounds = 3
+
+/**
+ * Returns a person whom the catalogue does not know with what records in these databases say of them, such as answers of
+ * servers. Of one whom it knows, it knows what others share, too.
+ */
+export async function completePerson(found: FoundPerson, now: number): Promise<FoundPerson> {
+  if (found.identifiers.rows.length > 0) return found
+  let person = found
+  for (let round = 0; round < rounds; round++) {
+    const more = { ...found, ...person.knownBy(await recordsAbout(person, now)) }
+    const isSame = JSON.stringify(more.identifiers) === JSON.stringify(person.identifiers)
+    person = more
+    if (isSame) break
+  }
+  return person
+}
+
+/** Returns the records of work and runs that are about a person. The answer to a question about them is one, too. */
+async function recordsAbout({ engine, runs, matcher }: FoundPerson, now: number): Promise<readonly Fields[]> {
+  const records: unknown[] = []
+  const collect: CollectRow = (table, row, found) => {
+    const values = Object.values(row).map(parsed)
+    const isAnswered = questions.has(table) && values.some((value) => matcher.isAbout(value))
+    records.push(
+      ...(isAnswered ? values : [...values, ...found].flatMap((value) => partsAbout(matcher, value))),
+    )
+  }
+  if (engine) await eraseFromEngine(engine, matcher, collect)
+  for (const database of runs) await eraseFromState(database, matcher, now, collect)
+  return records.filter(isObject)
+}
+
+const questions: ReadonlySet<string> = new Set(['lookups', 'provider_calls'])
+
+const parsed = (value: unknown): unknown =>
+  typeof value === 'string' && /^[[{]/.test(value)
+    ? resultOr(value as unknown, () => parseExact(value))
+    : value
 
 /** Returns what `erasePerson` would erase, and erases nothing. */
 export async function countPerson({ eraseCatalogue, ...found }: FoundPerson, now: number) {
@@ -125,9 +166,9 @@ export async function collectPerson({ engine, runs, matcher, eraseCatalogue }: F
 /** Returns the parts of a stored value that are about a person, without records of others around them. */
 function partsAbout(subject: SubjectMatcher, value: unknown): readonly unknown[] {
   if (typeof value === 'string') {
-    const parsed = /^[[{]/.test(value) ? resultOr(value as unknown, () => parseExact(value)) : value
-    if (typeof parsed !== 'string') return partsAbout(subject, parsed)
-    return subject.mentions(parsed) ? [parsed] : []
+    const inner = parsed(value)
+    if (typeof inner !== 'string') return partsAbout(subject, inner)
+    return subject.mentions(inner) ? [inner] : []
   }
   if (Array.isArray(value)) return value.flatMap((item) => partsAbout(subject, item))
   if (!isObject(value) || !subject.mentions(value)) return []

@@ -1,18 +1,21 @@
 import { domainToUnicode } from 'node:url'
-import { isObject, resultOr } from '../api/values/objects.js'
+import { type Fields, isObject, resultOr } from '../api/values/objects.js'
+import { personIn } from './keys.js'
 import {
   emailKey,
   type Mentions,
   mentionsIn,
   nameKey,
   phoneKey,
+  placeOf,
   profileKey,
   type RecordJudge,
   withoutRecords,
 } from './mentions.js'
-import { nationalDigitsOf } from './phone.js'
+import { isMobile, nationalDigitsOf, toE164 } from './phone.js'
 import type { NetworkProfile } from './profile.js'
 import { toPlainText } from './spelling.js'
+import { firstText, toDomain, toEmail } from './value-kinds.js'
 
 /** A name of a person, which identifies together with a company of theirs. */
 export interface NamedPerson {
@@ -110,6 +113,51 @@ function withoutInner(value: unknown, isTheirs: RecordJudge): unknown {
     goes: (mentions, record, around, field) => record !== value && isTheirs(mentions, record, around, field),
   })
 }
+
+/** Fields of records with an address, a profile or numbers of their person. */
+const addressFields = ['email', 'most_probable_email', 'work_email', 'personal_email'] as const
+const numberFields = ['phone', 'phones', 'phone_number', 'phone_numbers'] as const
+
+/**
+ * Returns what records that are about a person say of them. Where these have several names, an identifier is shared by several
+ * people, and says nothing of one.
+ */
+export function identifiersIn(records: readonly Fields[], known: PersonIdentifiers): PersonIdentifiers {
+  const all = records.map((record) => ({ record, facts: personIn(record) }))
+  const names = new Set(known.people.map(({ name }) => name))
+  for (const { facts } of all) if (names.size === 0 && facts.name !== '') names.add(facts.name)
+  const own = all.filter(({ facts }) => facts.name === '' || names.has(facts.name))
+  if (own.length < all.length && known.people.length === 0) return noIdentifiers
+  const people = own.flatMap(({ record, facts }): NamedPerson[] => {
+    const { name, otherNames, slug, id, employer } = facts
+    const domains = [employer.domain, ...emailsOf(record).map((email) => toDomain(email))]
+    const places = [
+      ...domains.flatMap((domain) => (domain === undefined ? [] : [placeOf({ domain })])),
+      ...(employer.folded ? [placeOf({ name: employer.folded })] : []),
+    ]
+    const profiles = [...(slug ? [profileOf({ slug })] : []), ...(id ? [profileOf({ id })] : [])]
+    return [name, ...otherNames].flatMap((one) => (one === '' ? [] : [{ name: one, places, profiles }]))
+  })
+  return {
+    emails: own.flatMap(({ record }) => emailsOf(record)),
+    phones: own.flatMap(({ record }) => numbersOf(record)),
+    slugs: own.flatMap(({ facts }) => facts.slug ?? []),
+    ids: own.flatMap(({ facts }) => facts.id ?? []),
+    people,
+  }
+}
+
+const noIdentifiers: PersonIdentifiers = { emails: [], phones: [], slugs: [], ids: [], people: [] }
+
+const emailsOf = (record: Fields): readonly string[] =>
+  addressFields.flatMap((field) => toEmail(firstText(record[field]) ?? '') ?? [])
+
+/** Returns the mobile numbers of a record: many people share the others. */
+const numbersOf = (record: Fields): readonly string[] =>
+  numberFields
+    .flatMap((field) => record[field])
+    .flatMap((number) => (typeof number === 'string' ? (toE164(number) ?? []) : []))
+    .filter(isMobile)
 
 /** Where a job posting names the people who hire, by `name`. */
 const hiringTeam = 'hiring_team'

@@ -1,4 +1,5 @@
-import { createPersonMatcher, type PersonMatcher } from '../../identity/person-matcher.js'
+import type { Fields } from '../../api/values/objects.js'
+import { createPersonMatcher, identifiersIn, type PersonMatcher } from '../../identity/person-matcher.js'
 import { parseProfile } from '../../identity/profile.js'
 import { toEmail } from '../../identity/value-kinds.js'
 import type { Driver } from '../../storage/driver/connection.js'
@@ -6,8 +7,10 @@ import type { DryRun } from '../../storage/erasure/traversal.js'
 import {
   eraseFromCatalogue,
   findIdentifiers,
+  joinIdentifiers,
   noneErased,
   type Subject,
+  type SubjectIdentifiers,
   searchWords,
   toIdentifiers,
 } from './tables.js'
@@ -25,8 +28,21 @@ export async function findSubject(catalogue: Driver | undefined, subject: Subjec
   const identifiers = catalogue
     ? await catalogue.read((connection) => findIdentifiers(connection, subject))
     : toIdentifiers(subject)
+  return personOver(catalogue, identifiers)
+}
+
+/** A person with what is known of them, and what the catalogue does about it. */
+export type PersonToErase = ReturnType<typeof personOver>
+
+function personOver(catalogue: Driver | undefined, identifiers: SubjectIdentifiers) {
   const matcher: PersonMatcher = createPersonMatcher(identifiers)
   return {
+    /** Returns the same person with what records that are stored elsewhere say of them. */
+    knownBy: (records: readonly Fields[]) =>
+      personOver(
+        catalogue,
+        joinIdentifiers(identifiers, { rows: [], ...identifiersIn(records, identifiers) }),
+      ),
     matcher,
     identifiers,
     /** Words in lower case. Every file that holds an identifier of the person contains one. */

@@ -239,7 +239,7 @@ export async function findIdentifiers(connection: Connection, subject: Subject):
 const isOf = ({ emails, slugs, ids }: SubjectIdentifiers, value: string): boolean =>
   [...emails, ...slugs, ...ids].includes(value)
 
-const joinIdentifiers = (one: SubjectIdentifiers, other: SubjectIdentifiers): SubjectIdentifiers => ({
+export const joinIdentifiers = (one: SubjectIdentifiers, other: SubjectIdentifiers): SubjectIdentifiers => ({
   rows: [...new Set([...one.rows, ...other.rows])],
   emails: distinct(...one.emails, ...other.emails),
   slugs: distinct(...one.slugs, ...other.slugs),

@@ -11,6 +11,7 @@ import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import {
+  openAdmin,
   openStateOf,
   openWorkspaceOwner,
   requireWorkspace,
@@ -89,7 +90,8 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
             await confirmLoss(context, `This deletes ${formatCounts(await countPerson(found, now))}.`)
           // First, so that what is found meanwhile is no longer kept.
           const entries = stored ?? (suppress ? await openStateOf(context) : undefined)
-          await forgetSuppressions(found, entries, thisMachine, suppress, now)
+          const engine = found.engine ?? (suppress ? await openWorkspaceDatabase(context) : undefined)
+          await forgetSuppressions({ ...found, engine }, entries, thisMachine, suppress, now)
           return { erased: await erasePerson(found, now), words }
         })
         const { files: runFiles, otherFiles, ...state } = erased.state
@@ -129,6 +131,12 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
 /** Throws a Refusal where nothing was set up: an empty file would be written over that of another home. */
 async function requireData(context: Context): Promise<void> {
   if (!(await hasCatalogue(context.home))) await requireWorkspace(context, 'engine')
+}
+
+/** Returns the database of the workspace, which is created where there is none: whoever is suppressed is so in it. */
+async function openWorkspaceDatabase(context: Context) {
+  await openAdmin(context)
+  return (await openWorkspaceOwner(context))?.driver
 }
 
 const filesOf = ({ home }: Context): string[] => [home.catalogue, home.engine, home.state]

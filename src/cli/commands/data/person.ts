@@ -6,7 +6,7 @@ import type { Subject } from '../../../catalogue/erasure/tables.js'
 import { toSuppressible } from '../../../catalogue/suppression/identifiers.js'
 import { openEngineDatabase } from '../../../engine/tables/schema.js'
 import { type FilePlaces, type FoundFiles, findFilesWith } from '../../../erasure/files.js'
-import { collectPerson, type FoundPerson } from '../../../erasure/person.js'
+import { collectPerson, completePerson, type FoundPerson } from '../../../erasure/person.js'
 import { parseProfile } from '../../../identity/profile.js'
 import { fileLocks, leasesOver, type RunRecords, runFolders } from '../../../runs/records.js'
 import { findCatalogueDatabase, isShared } from '../../../storage/database/open.js'
@@ -34,8 +34,9 @@ export async function findEverywhere<T>(
   const catalogue = await openExistingCatalogue(context)
   const { engine, state, runs, close } = await openExisting(context)
   try {
-    const found = await findSubject(catalogue, subject)
-    return await work({ engine, runs: runs.map(({ database }) => database), ...found }, state)
+    const person = await findSubject(catalogue, subject)
+    const databases = { engine, runs: runs.map(({ database }) => database) }
+    return await work(await completePerson({ ...databases, ...person }, context.clock.now()), state)
   } finally {
     await catalogue?.close()
     await close()
