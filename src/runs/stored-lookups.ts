@@ -359,6 +359,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     },
   })
   return {
+    /** Rejects where what was paid for cannot be read. */
+    open: async () => void (await ports.open()),
     /** Returns when the target gave the stored reply to a lookup; `undefined` where it would be sent. */
     find: async (id: OperationId, input: Input) => {
       const found = await find(id, await rowOf(id, input))

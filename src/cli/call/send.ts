@@ -250,6 +250,14 @@ export async function sendRequest(context: Context, request: OperationRequest): 
     reportStored(context, answeredAt)
   }
   const stored = await openStoredLookups(context, invocation, { onStored })
+  try {
+    await stored.open()
+  } catch (error) {
+    // A lookup needs no records: where they cannot be read, it is sent.
+    const { reasonOf } = await import('../messages.js')
+    context.notify(`What was paid for before cannot be read, so it is asked anew: ${reasonOf(error)}`)
+    return sendToTarget(context, request)
+  }
   const reply = await stored.recall(sender).call(row.id, input, options)
   // A proxy says so of what its team has paid for.
   if (!isKnown && isFromStore(reply)) reportStored(context, context.clock.now() - ageOf(reply))

@@ -227,7 +227,9 @@ export async function findStored(
   if (isSent || !usesStoredAnswers(context, invocation)) return undefined
   // A look creates nothing.
   if (!isThere(context.home.state) || !(await context.isSetUp())) return undefined
-  return (await openStoredLookups(context, invocation)).find(operation.id, input)
+  const stored = await openStoredLookups(context, invocation)
+  // Where it cannot be read, the lookup is sent, which says so.
+  return stored.find(operation.id, input).catch(() => undefined)
 }
 
 interface StoredLookupsOptions extends Partial<Pick<SingleLookupPorts, 'onStored' | 'answersKeys'>> {
