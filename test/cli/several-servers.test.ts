@@ -115,6 +115,8 @@ describe('the key of several servers', () => {
   })
 
   it('that is stored for all of them, or for the first of a profile that has them, goes to each', async () => {
+    // A login chooses its servers for the profile where nothing else was set up.
+    await here.setUp()
     const [first, other] = [await noting(), await noting()]
     const addresses = `${first.baseUrl},${other.baseUrl}`
     await login(addresses, 'key-of-both')

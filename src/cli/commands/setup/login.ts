@@ -58,7 +58,10 @@ const storeKeyOf = (
   storeKey(context, keyNameOf(owner), key, { member, ...(others.length > 0 ? { origins: others } : {}) })
 }
 
-/** Asks whether commands use the server from now on, where they do not. Without a person to ask, says how to choose it. */
+/**
+ * Asks whether commands use the server from now on, where they do not. Without a person to ask, says how to choose it; where
+ * nothing else was set up, there is nothing to choose.
+ */
 async function offerServer(context: Context): Promise<void> {
   const baseUrl = addressesText(requireServer(context))
   // A profile without an address is for no server yet.
@@ -77,7 +80,13 @@ async function offerServer(context: Context): Promise<void> {
   const commands = suffix === '' ? 'Commands' : `Commands with${suffix}`
   const usedNow = used === undefined ? '' : `${commands} still use ${used}. `
   if (canAsk(context) && usedNow !== '') context.notify(usedNow.trim())
-  if (await agrees(context, `Use ${baseUrl} from now on?`, usual?.kind === 'remote' ? 'no' : 'yes')) {
+  const isOnlyOne =
+    !canAsk(context) &&
+    usual?.kind === 'local' &&
+    target !== 'local' &&
+    !(await context.withGlobals({ baseUrl: undefined, local: true }).isSetUp())
+  const offered = usual?.kind === 'remote' ? 'no' : 'yes'
+  if (isOnlyOne || (await agrees(context, `Use ${baseUrl} from now on?`, offered))) {
     await changeProfile(context, currentProfile(context).name, changes)
     context.notify(
       `${commands} use ${baseUrl} from now on. To use the engine of this machine once, add --local.`,

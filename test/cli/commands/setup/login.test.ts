@@ -29,7 +29,14 @@ describe('login', () => {
     expect((await here.run(`doctor ${at()} --json`)).stdout).toContain('The server accepts the key')
   })
 
+  it('chooses the server where nothing else was set up, in a script too', async () => {
+    const { stderr } = await here.run(`login ${at()} --api-key-stdin`, { stdin: there.bench.key })
+    expect(stderr).toContain(`Commands use ${there.server.baseUrl} from now on.`)
+    expect((await here.json<{ credits: object }>('credits')).credits).toMatchObject({ enrichment: 1_000 })
+  })
+
   it('says what commands use from then on, and how to use the server in all commands', async () => {
+    await here.setUp()
     const login = async (more = '') =>
       (await here.run(`login ${more} --api-key-stdin`, { stdin: there.bench.key })).stderr
     const url = there.server.baseUrl
