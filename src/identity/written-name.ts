@@ -60,6 +60,7 @@ export function readWrittenName(name: string, findPlace: FindTaggedPlace, countr
         for (const spelling of spellings.slice(0, maxStems)) add(spelling, place, stems)
         for (const spelling of removeTranscription(base)) add(spelling, { ...place, transcribed: base })
       }
+      for (const spelling of spelledOut(text)) add(removeForms(foldName(spelling)), place)
       rank += 1
     }
   return { folds, stems, forms: keptForms(country) }
@@ -354,7 +355,7 @@ function expandBase(base: string) {
     if (spellings.length + more.length <= maxSpellings) spellings = [...spellings, ...more]
   }
   const ands = bare.includes(' and ') ? lists.and.map((and) => bare.replaceAll(' and ', ` ${and} `)) : []
-  const others = [...spellings.map((spelling) => `the ${spelling}`), ...ands, foldText(transcribe(bare))]
+  const others = [...spellings.map((spelling) => `the ${spelling}`), ...ands]
   return { spellings, others }
 }
 
