@@ -82,7 +82,7 @@ function importQuote(
   return {
     Matches: matches === undefined ? '' : formatNumber(matches),
     Price: priceText(operation),
-    Credits: matches === undefined ? '' : `at most ${formatNumber(matches * priceOf(operation))}`,
+    Credits: paid && matches !== undefined ? `at most ${formatNumber(matches * priceOf(operation))}` : '',
     Balance: credits(balance),
     'This week': credits(allowance, ' left'),
     'Quotas left': paid ? '' : quotasText(quotas),

@@ -143,7 +143,8 @@ describe('confirmation of an import', () => {
     await here.fill('people', `name,network_url,title,company_domain\n${people.join('')}`)
     const asking = { env: { NO_COLOR: '1' }, typed: [[question, 'n\r']] } as const
     const words = '--job-titles CEO'
-    await ends(here.run(`leads search a.example ${words}`, asking), 16, /^Matches +3$/m)
+    const shown = await ends(here.run(`leads search a.example ${words}`, asking), 16, /^Matches +3$/m)
+    expect(shown.stderr).not.toMatch(/^Credits/m)
     const caller = answering((id) =>
       id === 'accounts.count_profiles' ? { body: { total: 4_711 } } : { body: { credits: {} } },
     )
