@@ -119,9 +119,11 @@ const providerProblems: Readonly<Record<string, Text>> = {
   no_row: ({ at }) =>
     `${at}: nothing in the request says which row an item is about. Send {row} with each, or write by: order.`,
   path_field: '{at}: {{field}} is in the path, and not in every set of needs.',
-  path_letters: '{at}: "{path}" is not a path. Spaces and # cannot be sent in one.',
+  brace: '{at}: "{written}" has a brace without the other one. Write {{last_name}} for a value of the row.',
+  no_items: '{at}: item is an item of the list of a batch, and there is no batch. Begin with body.',
+  path_letters: '{at}: "{written}" is not a path. Spaces and # cannot be sent in one.',
   token_url: '{at} must be an address without spaces and braces.',
-  whole_address: '{at}: "{path}" is a whole address. Paths are added to base_url: write only the path.',
+  whole_address: '{at}: "{written}" is a whole address. Paths are added to base_url: write only the path.',
   no_provider: 'this is no provider. A provider has name, base_url, auth and kinds. See docs/waterfall.md.',
   no_kinds: 'kinds is empty: name what the provider can be asked for.',
   path: '{at}: "{text}" is not a path. Write one such as body.data.email.',

@@ -300,7 +300,11 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
 }
 
 /** Refuses requests of a kind that could not be sent as they are meant. */
-function checkKind({ needs, request, submit, poll, batch }: KindFile, at: Path, refuse: Refuse): void {
+function checkKind(
+  { needs, request, submit, poll, batch, result }: KindFile,
+  at: Path,
+  refuse: Refuse,
+): void {
   const first = request ?? submit
   const part = request ? 'request' : 'submit'
   if (!first) return
@@ -313,7 +317,12 @@ function checkKind({ needs, request, submit, poll, batch }: KindFile, at: Path, 
     const { get, post, query, headers, body, form } = poll
     if (!placeholdersIn([get, post, query, headers, body, form]).has('id')) refuse('no_id', [...at, 'poll'])
   }
-  if (!batch) return
+  if (!batch) {
+    for (const [field, mapped] of Object.entries(result))
+      if (/^item\b/.test(typeof mapped === 'string' ? mapped : mapped.from))
+        refuse('no_items', [...at, 'result', field])
+    return
+  }
   const row = listOfRows(first.body)
   if (row === undefined) refuse('no_list', [...at, part])
   if (batch.by !== 'order' && !placeholdersIn(row).has('row')) refuse('no_row', [...at, 'batch', 'by'])
@@ -340,8 +349,12 @@ function checkRequest(
 ): void {
   const path = get ?? post ?? ''
   const method = get === undefined ? 'post' : 'get'
-  if (/^(?:[a-z][a-z\d+.-]*:)?\/\//i.test(path)) refuse('whole_address', [...at, method], { path })
-  if (/[\s#]/.test(path)) refuse('path_letters', [...at, method], { path })
+  if (/^(?:[a-z][a-z\d+.-]*:)?\/\//i.test(path)) refuse('whole_address', [...at, method], { written: path })
+  if (/[\s#]/.test(path)) refuse('path_letters', [...at, method], { written: path })
+  const open = textsIn([path, query, headers, form]).find((text) =>
+    /[{}]/.test(text.replace(/\{[^{}]*\}/g, '')),
+  )
+  if (open !== undefined) refuse('brace', at, { written: open })
   // In a body, braces may mean something else.
   const named = [...bracedIn([path, query, headers, form]), ...placeholdersIn(body)]
   const word = named.find((one) => !known.includes(one))
@@ -442,12 +455,11 @@ function nodeAt(root: Node | null, at: Path): Node | null {
 export const placeholdersIn = (template: unknown): ReadonlySet<string> => bracedIn(template, /\{(\w+)\}/g)
 
 /** Returns what stands in braces in the texts of a template. */
-function bracedIn(template: unknown, braced = /\{([^{}]*)\}/g): ReadonlySet<string> {
-  const names = new Set<string>()
-  const visit = (one: unknown): void => {
-    if (typeof one === 'string') for (const [, name = ''] of one.matchAll(braced)) names.add(name)
-    if (typeof one === 'object' && one !== null) for (const inner of Object.values(one)) visit(inner)
-  }
-  visit(template)
-  return names
+const bracedIn = (template: unknown, braced = /\{([^{}]*)\}/g): ReadonlySet<string> =>
+  new Set(textsIn(template).flatMap((text) => [...text.matchAll(braced)].map(([, name = '']) => name)))
+
+/** Returns the texts of a template. */
+function textsIn(template: unknown): readonly string[] {
+  if (typeof template === 'string') return [template]
+  return typeof template === 'object' && template !== null ? Object.values(template).flatMap(textsIn) : []
 }

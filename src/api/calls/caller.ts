@@ -159,17 +159,26 @@ export const askedWaitMs = (headers: Reply['headers'], now: number): number | un
 /** Numbers from which on the end of a window is a time since 1970, in seconds and in milliseconds. */
 const [epochSeconds, epochMs] = [1e9, 1e12]
 
+/** The headers that say when a rate window ends; the standard ones go first. */
+const resetHeaders =
+  'ratelimit-reset ratelimit x-ratelimit-reset x-rate-limit-reset x-ratelimit-reset-after'.split(' ')
+
+/** A window that ends later says nothing: no server means it. */
+const maxResetMs = 366 * 86_400_000
+
 /**
  * Returns the milliseconds until a rate window ends, as the headers say in one of the ways in use: seconds from now, a time
- * since 1970 or a date, as a plain value or a structured field (`"minute";r=0;t=30`, `limit=9, reset=30`).
+ * since 1970, a duration or a date, as a plain value, a list or a structured field (`"minute";r=0;t=30`, `limit=9, reset=30`).
  */
 export function rateResetMs(headers: Reply['headers'], now: number): number | undefined {
   // The server's clock may be another one.
   const there = Date.parse(headers.date ?? '')
-  const read = (text: string | undefined) => endOf(text, now, Number.isNaN(there) ? now : there)
-  const said = [headers['ratelimit-reset'], headers.ratelimit, headers['x-ratelimit-reset']]
-  return said.map(read).find((ms) => ms !== undefined)
+  const read = (name: string) => endOf(headers[name], now, Number.isNaN(there) ? now : there)
+  return resetHeaders.map(read).find((ms) => ms !== undefined && ms <= maxResetMs)
 }
+
+/** Such as `6m0s`, `1.5s` or `500ms`. */
+const written = /^\s*(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d+)?)s)?(?:(\d{1,12})ms)?\s*$/
 
 function endOf(text: string | undefined, now: number, there: number): number | undefined {
   if (text === undefined) return undefined
@@ -179,6 +188,14 @@ function endOf(text: string | undefined, now: number, there: number): number | u
     if (end < epochSeconds) return end * 1_000
     return Math.max(0, (end < epochMs ? end * 1_000 : end) - there)
   }
+  const duration = written.exec(text)
+  if (duration) {
+    const [hours = 0, minutes = 0, seconds = 0, ms = 0] = duration.slice(1).map((part) => Number(part ?? 0))
+    return ((hours * 60 + minutes) * 60 + seconds) * 1_000 + ms
+  }
+  // A header of each window, or one line of several.
+  if (/^[\s\d.,]*,[\s\d.]*$/.test(text))
+    return Math.max(...text.split(',').map((one) => endOf(one, now, there) ?? 0))
   // Of several windows, those without a request left are waited for.
   const windows = text.split(',').flatMap((window) => {
     const seconds = /(?:^|[;\s])(?:t|reset)=(\d{1,9})\b/.exec(window)?.[1]
