@@ -147,7 +147,7 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
   if (!text) return undefined
   const seconds = Number(text)
   const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1_000
-  return Number.isNaN(ms) ? undefined : Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, ms))
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
 }
 
 /**

@@ -256,13 +256,15 @@ export async function reportError(context: StreamsContext, given: Report): Promi
   return report.exit_code
 }
 
-/** Returns a text in which no address has a user or password: one that was given where a file is wanted is repeated, too. */
+/** Returns a text in which no address has a password, or a user that may be one: what was given for a file is repeated, too. */
 const withoutUserInfo = (text: string): string =>
   text.replace(/\b([a-z][\w+.-]*:\/{1,2})([^\s"']*)@/gi, (whole, scheme: string, before: string) => {
     const [host = ''] = before.split(/[/?#]/)
     // Behind a slash, a name with an @ is part of a path, unless what stands before is no host with a port.
     const isPath = before.length > host.length && /^[^:]+(?::\d*)?$/.test(host)
-    return isPath ? whole : `${scheme}…@`
+    // The address of a database has to be repeated as it is in a command that can be copied.
+    const isRole = /^postgres/i.test(scheme) && !before.includes(':')
+    return isPath || isRole ? whole : `${scheme}…@`
   })
 
 export const isJson = (context: StreamsContext): boolean => ['json', 'ndjson'].includes(formatOf(context))

@@ -243,8 +243,8 @@ function store(
 export async function dropRunReplies(tx: Connection, workspaceId: string, run: string, before: number) {
   const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
   if (!known) return 0
-  const to = toPlace(known.number, Math.min(before, rowsPerRun))
-  return tx.run(dropSql, toPlace(known.number, 0), to)
+  const [from, end] = placesOf(known.number)
+  return tx.run(dropSql, from, before < rowsPerRun ? toPlace(known.number, before) : end)
 }
 
 /** Drops all replies to the rows of a run, of every workspace; returns how many. */

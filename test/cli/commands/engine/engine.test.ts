@@ -192,7 +192,7 @@ it('uses one workspace at a time, and asks for a member of a new one, which then
 })
 
 describe('engine ledger', () => {
-  const spend = () => here.run('accounts enrich --domain acme.example')
+  const spend = () => here.run('accounts enrich --domain acme.example --refresh')
   beforeEach(async () => {
     const stdin = 'name,domain\nAcme,acme.example\n'
     expect((await here.run('data import companies - --json --quiet', { stdin })).stderr).toBe('')
