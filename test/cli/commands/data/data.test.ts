@@ -107,19 +107,19 @@ describe('data import', () => {
   it.each([
     [
       'companies.csv',
-      'name,domain,x\r\nAcme,acme.example,"=1\r\n"\r\n,?,=2\r\n',
-      "_line,_reason,name,domain,x\n4,domain: no website domain in '?',,?,'=2\n",
+      'name,domain,x\r\nAcme,acme.example,"=1\r\n"\r\n,x?,=2\r\n',
+      "_line,_reason,name,domain,x\n4,domain: no website domain in 'x?',,x?,'=2\n",
     ],
     [
       'companies.ndjson',
-      '{"name":"Acme","domain":"acme.example"}\n{"domain":"?","x":"=2"}\nnonsense\n',
-      '{"_line":2,"_reason":"domain: no website domain in \'?\'","domain":"?","x":"=2"}\n' +
+      '{"name":"Acme","domain":"acme.example"}\n{"domain":"x?","x":"=2"}\nnonsense\n',
+      '{"_line":2,"_reason":"domain: no website domain in \'x?\'","domain":"x?","x":"=2"}\n' +
         '{"_line":3,"_reason":"is not a JSON object","_record":"nonsense"}\n',
     ],
     [
       'companies.json',
-      '[{"name":"Acme","domain":"acme.example"},\n{"domain":\n"?","x":"=2"}]',
-      '{"_line":2,"_reason":"domain: no website domain in \'?\'","domain":"?","x":"=2"}\n',
+      '[{"name":"Acme","domain":"acme.example"},\n{"domain":\n"x?","x":"=2"}]',
+      '{"_line":2,"_reason":"domain: no website domain in \'x?\'","domain":"x?","x":"=2"}\n',
     ],
   ])(
     'writes the invalid rows of %s to --rejects, which is imported once it is fixed',
@@ -132,7 +132,7 @@ describe('data import', () => {
         new RegExp(`Fix the rows? in ${rejects}, and`),
       )
       expect(readFileSync(rejects, 'utf8')).toBe(rows)
-      writeFileSync(rejects, rows.replaceAll('?', 'fixed.example').replace(/.*nonsense.*\n/, ''))
+      writeFileSync(rejects, rows.replaceAll('x?', 'fixed.example').replace(/.*nonsense.*\n/, ''))
       const fixed = await here.run('data import companies rejects --rejects again --json')
       expect([fixed.code, fixed.json]).toMatchObject([0, { added: 1, ignored: ['x'] }])
       expect(here.exists('again')).toBe(false)
