@@ -94,6 +94,9 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       const isKnown = status === 404 || status === 409
       if ((status < 200 || status > 299) && !isKnown)
         return reply(status, { error: `The address answered ${status}` })
+      const names = Object.values(result).filter((path) => path !== statusPath)
+      if (!isKnown && status !== 204 && answer.body === undefined && names.length > 0)
+        return reply(502, { error: `The address answered ${status} without JSON` })
       const read = (path: string) =>
         path === statusPath ? status : status === 404 ? undefined : valueAt(answer.body, path.split('.'))
       // A field that it does not answer stays as it was.

@@ -186,7 +186,7 @@ describe('a rate limit', () => {
     ['0', 100],
     ['99999999', 86_400_000],
     ['Fri, 31 Dec 9999 23:59:59 GMT', 86_400_000],
-    ['Infinity', 86_400_000],
+    ['Infinity', 1_000],
   ])('keeps a batch waiting for a moment at least and a day at most: Retry-After %s', async (text, ms) => {
     const slept: number[] = []
     let now = Date.parse('2026-01-01T00:00:00Z')

@@ -127,6 +127,22 @@ describe('an address in a flow', () => {
     )
   })
 
+  it.each(['<html>Please log in</html>', '{"id": "4', ''])(
+    'fails a row that it answers with a 200 that is no JSON: %s',
+    async (text) => {
+      const { origin } = await address(({ name }, response) => {
+        if (name === 'Company 7') response.end(text)
+        return { id: numberOf(name) }
+      })
+      write(origin, '{ id: id }')
+      const ended = await run()
+      expect([ended.code, ended.stderr]).toEqual([
+        11,
+        expect.stringContaining('The address answered 200 without JSON'),
+      ])
+    },
+  )
+
   it('that is still at work on a row is asked again, under the same key', async () => {
     const { origin, keys } = await address(({ name, before }, response) => {
       response.statusCode = before < 2 ? 409 : 200

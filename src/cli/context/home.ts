@@ -12,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
+import { homedir, userInfo } from 'node:os'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { Refusal, systemCode } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
@@ -57,7 +57,8 @@ export function withEngine(home: Home, database: string, cwd: string, source = '
 }
 
 function platformFolders(env: Streams['env'], platform: NodeJS.Platform): Folders {
-  const home = env.HOME || homedir()
+  // An empty HOME is none, and the system would return it as it is.
+  const home = env.HOME?.trim() ? env.HOME : resultOr(homedir(), () => userInfo().homedir)
   if (platform === 'win32') {
     const roaming = env.APPDATA || join(home, 'AppData', 'Roaming')
     const local = join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'prospect')
