@@ -588,7 +588,8 @@ class Launcher {
       this.note(state, claim.outcome.answer)
     } else if (claim.is === 'follow') {
       const original = this.#open.get(claim.ordinal)
-      if (original) state.follow(original)
+      // What has failed is asked again, once that is on record.
+      if (original && original.outcome?.answer.status !== 'failed') state.follow(original)
     } else if (claim.is === 'ask') {
       state.ask = claim.ask
       this.#open.set(state.ordinal, state)
