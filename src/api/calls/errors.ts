@@ -40,7 +40,7 @@ export const errors = {
   request_timeout: { status: 408, text: 'The request took too long to arrive', exit: 10, hint: 'Send it again, faster.' },
   idempotency_key_reused: { status: 409, text: 'This idempotency key was used for another request', exit: 7, code: 'idempotency_key_reused', own: true, hint: 'Use a new key for a new request.' },
   idempotency_in_progress: { status: 409, text: 'A request with this idempotency key is still running', exit: 7, code: 'idempotency_in_progress', own: true, hint: 'Try again in a moment with the same key.' },
-  lookup_in_progress: { status: 409, text: 'The same lookup is still under way for somebody else', exit: 7, code: 'idempotency_in_progress', own: true, hint: 'Try again in a moment: its answer is not paid for twice.' },
+  lookup_in_progress: { status: 409, text: 'The same lookup is still under way for somebody else', exit: 7, code: 'lookup_in_progress', own: true, hint: 'Try again in a moment: its answer is not paid for twice.' },
   body_too_large: { status: 413, text: 'The request body is larger than {limit} bytes', exit: 7, hint: 'Send less at once.' },
   too_many_values: { status: 413, text: 'The request body has more than {limit} values', exit: 7, hint: 'Send less at once.' },
   unsupported_media_type: { status: 415, text: 'Content-Type must be application/json', exit: 7, hint: 'Send JSON.' },

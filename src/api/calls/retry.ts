@@ -19,7 +19,10 @@ export const passes = (answer: Pick<Reply, 'status'>): boolean => isLimited(answ
 
 /** Whether an earlier attempt under the same key is still in progress. */
 export const isInProgress = ({ status, body }: Answer): boolean =>
-  status === 409 && (body as { readonly code?: unknown } | null)?.code === 'idempotency_in_progress'
+  status === 409 &&
+  ['idempotency_in_progress', 'lookup_in_progress'].includes(
+    String((body as { readonly code?: unknown } | null)?.code),
+  )
 
 /** Whether only waiting is asked for. The caller does so, because it knows how much time there is. */
 export const asksToWait = (answer: Answer): boolean => isLimited(answer) || isInProgress(answer)
