@@ -57,8 +57,6 @@ export class RepeatFilter {
   readonly #again: IdentityFilter
   /** What identifies the companies and people that were seen, such as `domain`. */
   readonly kinds = new Set<string>()
-  /** Whether any identity may have occurred more than once. */
-  hasRepeats = false
 
   constructor(expected: number) {
     this.#once = new IdentityFilter(expected)
@@ -69,10 +67,8 @@ export class RepeatFilter {
     const hash = hashOf(identity)
     const kind = /^(?:company|person):(\w+):/.exec(identity)?.[1]
     if (kind) this.kinds.add(kind)
-    if (this.#once.has(hash)) {
-      this.#again.add(hash)
-      this.hasRepeats = true
-    } else this.#once.add(hash)
+    if (this.#once.has(hash)) this.#again.add(hash)
+    else this.#once.add(hash)
   }
 
   /** Whether an identity may occur; never false for one that does. */

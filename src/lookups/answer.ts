@@ -94,7 +94,10 @@ type ReplyVerdict =
   | { readonly kind: 'wait'; readonly ms: number; readonly atOnce: number | undefined }
   | { readonly kind: 'stop'; readonly failure: Failure }
 
-/** How long a request is waited for that has the same key and is still in progress, in milliseconds. */
+/**
+ * How long a request with the same key, or an equal lookup, that is in progress is waited for, in milliseconds: longer than a
+ * call of a proxy takes.
+ */
 export const longestInProgressMs = 180_000
 
 /** Says that it was waited for in vain. */

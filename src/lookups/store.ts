@@ -6,6 +6,7 @@ import {
   insertList,
   portionsOf,
   readNumber,
+  rowsPerRun,
   send,
   type Value,
 } from '../storage/driver/connection.js'
@@ -202,8 +203,6 @@ interface ClaimedRows {
   readonly answered: Map<string, RowOutcome>
   readonly rows: Value[][]
   readonly work: (() => unknown)[]
-  /** What is recorded of rows once they are inserted. */
-  readonly takenWork: (() => unknown)[]
   held: number
   units: number
   shortage: BudgetShortage | undefined
@@ -217,6 +216,7 @@ const types = {
   identity: 'TEXT',
   key: 'TEXT',
   input: 'TEXT',
+  work: 'TEXT',
   held: 'BIGINT',
   source: 'TEXT',
   from_run: 'BIGINT',
@@ -229,7 +229,7 @@ const [, , ...replaced] = Object.keys(types).map((column) => `${column} = exclud
 const put = insertList(
   'lookups',
   types,
-  `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, work = NULL, cost = 0, body = NULL`,
+  `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, cost = 0, body = NULL`,
 )
 const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.work, l.held, l.cost, l.source,
   l.from_run, l.from_row, l.error, coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
@@ -272,7 +272,7 @@ async function endAll(connection: Connection, ended: readonly (readonly Value[])
 }
 
 /** Requests for several rows are counted down from here, which no row of a file comes near. */
-const lastOrdinal = 2 ** 32 - 1
+const lastOrdinal = rowsPerRun - 1
 const rowKey = /^(?!lookup-)(.+)-(r?)(\d+)$/
 
 /** Returns the row of a run that a key is for, or its request for several; `undefined` for that of a single lookup. */
@@ -593,7 +593,6 @@ class StoredLookups {
       answered: new Map(),
       rows: [],
       work: [],
-      takenWork: [],
       held: 0,
       units: 0,
       shortage: undefined,
@@ -622,7 +621,6 @@ class StoredLookups {
     await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
     if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
-    for (const work of portion.takenWork) await work()
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
     const { held, units } = portion
     await holdBudget(connection, this.#scopes, { held, units }, now)
@@ -672,7 +670,18 @@ class StoredLookups {
       const { answer, source, from = [null, null], storedAt } = outcome
       const state = isUnknown(answer) ? 'unknown' : answer.status
       const found = source === 'store' ? (hash ?? null) : null
-      const values = [run.number, ordinal, state, found, identity ?? null, null, null, 0, source ?? 'live']
+      const values = [
+        run.number,
+        ordinal,
+        state,
+        found,
+        identity ?? null,
+        null,
+        null,
+        null,
+        0,
+        source ?? 'live',
+      ]
       // A single lookup is no row of a run: the answer that it takes is not recorded again.
       if (!isSingle(run)) portion.rows.push([...values, ...from, answer.error, now, storedAt ?? now])
       return { is: 'answered', outcome }
@@ -704,12 +713,11 @@ class StoredLookups {
     const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : (row.key ?? null)
     const input = limit === undefined ? row.input : { ...row.input, limit }
     const sent = left?.input ?? (options.isTogether ? null : toJson(input))
-    const work = left?.work ? ({ ...(parseJson(left.work) as Work), isTaken: true } as const) : undefined
-    const state = work ? 'accepted' : 'asked'
-    const values = [run.number, ordinal, state, hash ?? null, identity ?? null, key, sent, held, 'live']
+    const work = left?.work ? toJson({ ...(parseJson(left.work) as Work), isTaken: true }) : null
+    const state = work === null ? 'asked' : 'accepted'
+    const values = [run.number, ordinal, state, hash ?? null, identity ?? null, key, sent, work, held, 'live']
     portion.rows.push([...values, null, null, null, now, null])
-    if (work) portion.takenWork.push(() => connection.run(workSql, toJson(work), run.number, ordinal))
-    const was = left ? { input: left.input, work: work ? toJson(work) : null } : null
+    const was = left ? { input: left.input, work } : null
     const ask = this.#askOf(row, key, was ?? (wasSent ? { input: null } : null), held, left === undefined)
     return { is: 'ask', ask: limit === undefined ? ask : { ...ask, limit, input } }
   }
@@ -896,6 +904,7 @@ class StoredLookups {
             identity ?? null,
             null,
             null,
+            null,
             0,
             source,
           ]
@@ -964,6 +973,7 @@ class StoredLookups {
       hash ?? null,
       isCut ? null : (identity ?? null),
       key,
+      null,
       null,
       0,
     ]
@@ -1085,7 +1095,6 @@ const lostSql = `UPDATE lookups SET state = 'unknown', error = NULL WHERE run = 
 const unknownSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE run = ? AND state IN ('unknown', 'skipped')`
 const sentSql = `UPDATE lookups SET input = ? WHERE run = ? AND row = ? AND state = 'asked'`
 const sentAsSql = `UPDATE lookups SET input = ?, key = ? WHERE run = ? AND row = ? AND state = 'asked'`
-const workSql = 'UPDATE lookups SET work = ? WHERE run = ? AND row = ?'
 
 const fixedOutcome = (fixed: Pick<RowAnswer, 'status' | 'error'>): RowOutcome => ({
   answer: { ...fixed, body: undefined, credits: 0 },

@@ -410,15 +410,15 @@ class Calls {
     const { caller, time, callOptions: { apiKey, origin, signal, maxAgeMs } = {} } = batch
     // Whether the target may have received it before: then only an answer to its key shows whether it was paid for.
     let isOpen = !isNew
-    let isRefused = false
+    let isMarkedUnsent = false
     let inProgressMs = 0
     for (let again = false; ; again = true) {
       if (!this.#enters()) {
-        if (!isOpen && units === 0) isRefused = this.#noteWaiting(state) || isRefused
+        if (!isOpen && units === 0) isMarkedUnsent = this.#noteWaiting(state) || isMarkedUnsent
         if (!(await this.#enter())) return isOpen ? undefined : 'unsent'
       }
-      if (isRefused) await this.#mark(state.ordinal, input ?? state.input)
-      isRefused = false
+      if (isMarkedUnsent) await this.#mark(state.ordinal, input ?? state.input)
+      isMarkedUnsent = false
       const own = row && again ? { ...row, fresh: false } : row
       const onSuspect = suspect.onSuspect([state.ordinal])
       const options = { apiKey, idempotencyKey: key, row: own, signal, origin, maxAgeMs, onSuspect }
@@ -431,7 +431,7 @@ class Calls {
         this.#leave()
       }
       if (reply instanceof ConnectionLost) {
-        if (!signal?.aborted) return this.#doubt(isOpen, lostAnswer(reply, this.#operation))
+        if (!signal?.aborted) return this.#orUnknown(isOpen, lostAnswer(reply, this.#operation))
         // What was started goes on, and the next execution of the run asks for it under the same key.
         this.isCertain = false
         return undefined
@@ -440,7 +440,7 @@ class Calls {
       this.#noteReply(reply, state.ordinal)
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') {
-        const answer = this.#doubt(isOpen && !concludesEarlier(reply), verdict.answer)
+        const answer = this.#orUnknown(isOpen && !concludesEarlier(reply), verdict.answer)
         return limit === undefined ? answer : cutAt(limit, answer, this.#operation)
       }
       if (verdict.kind === 'stop') {
@@ -492,7 +492,7 @@ class Calls {
   }
 
   /** Returns an answer; where it failed and an earlier attempt may have been paid for, that the outcome is unknown. */
-  #doubt(isOpen: boolean, answer: RowAnswer): RowAnswer {
+  #orUnknown(isOpen: boolean, answer: RowAnswer): RowAnswer {
     return isOpen && answer.status === 'failed' && isMetered(this.#operation) ? unknownAnswer : answer
   }
 }

@@ -19,7 +19,7 @@ import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
-import { judge, type RowOutcome } from '../lookups/answer.js'
+import { judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { RunLocks } from '../lookups/leases.js'
 import {
   type Ask,
@@ -35,8 +35,6 @@ import { identityOf } from './plan/lookup.js'
 /** How long to wait before an equal lookup is looked for again that is under way elsewhere, in milliseconds: at first, and later. */
 const [busyMs, longestMs] = [50, 500]
 const pollsBeforeNotice = 20
-/** How long it is waited for: longer than a call of a proxy takes. */
-const mostWaitMs = 180_000
 
 export interface SingleLookupPorts {
   readonly open: () => Promise<{
@@ -207,7 +205,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     { lookups, underWay: own }: OwnRun,
     row: LookupRow,
   ): Promise<Sent | RowOutcome | ApiError> => {
-    const until = clock.now() + mostWaitMs
+    const until = clock.now() + longestInProgressMs
     for (let polls = 1; polls === 1 || clock.now() < until; polls++) {
       const [one] = await lookups.claim([row], (ordinal) => own.has(ordinal))
       if (one?.is === 'ask')
@@ -231,7 +229,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     one.isSent = true
     one.isKnown = false
     const ask = () => caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
-    const until = clock.now() + mostWaitMs
+    const until = clock.now() + longestInProgressMs
     let reply = await ask()
     // What a killed process began is over soon.
     while (isAgain && 'status' in reply && isInProgress(reply) && clock.now() < until) {

@@ -9,6 +9,24 @@ import { casesOf } from '../support/fixtures.js'
 
 const here = perTest(machine)
 
+/** A clock that begins in 2026, and that each sleep moves on. */
+function sleepingClock() {
+  const { slept, sleep } = sleeper()
+  const start = Date.parse('2026-01-01T00:00:00Z')
+  let now = start
+  const given = {
+    clock: { now: () => now },
+    sleep: async (ms: number) => {
+      now += ms
+      await sleep(ms)
+    },
+  }
+  const restart = () => {
+    now = start
+  }
+  return { slept, given, restart }
+}
+
 const ask = (
   reply: Partial<Reply> | readonly Partial<Reply>[],
   given: Given = {},
@@ -166,19 +184,13 @@ describe('a rate limit', () => {
     ['behind Retry-After, which wins', { 'retry-after': '3', 'ratelimit-reset': '7' }, 3],
     ['where Retry-After cannot be read', { 'retry-after': 'soon', 'ratelimit-reset': '7' }, 7],
   ])('waits for the end of the window that the server names %s', async (_, headers, seconds) => {
-    const slept: number[] = []
-    let now = Date.parse('2026-01-01T00:00:00Z')
-    const clock = { now: () => now }
-    const sleep = async (ms: number) => {
-      slept.push(ms)
-      now += ms
-    }
+    const { slept, given, restart } = sleepingClock()
     const replies = [{ ...limited('1'), headers }, { body: { id: 'x' } }]
-    const ended = await ask(replies, { sleep, clock })
+    const ended = await ask(replies, given)
     expect([ended.code, slept]).toEqual([0, [seconds * 1_000]])
     here.write('in.csv', 'domain\na.example\n')
-    now = Date.parse('2026-01-01T00:00:00Z')
-    const batch = await ask(replies, { sleep, clock }, 'accounts enrich --csv in.csv -o out.csv')
+    restart()
+    const batch = await ask(replies, given, 'accounts enrich --csv in.csv -o out.csv')
     expect([batch.code, slept.slice(1)]).toEqual([0, [seconds * 1_000]])
   })
 
@@ -188,16 +200,10 @@ describe('a rate limit', () => {
     ['Fri, 31 Dec 9999 23:59:59 GMT', 86_400_000],
     ['Infinity', 1_000],
   ])('keeps a batch waiting for a moment at least and a day at most: Retry-After %s', async (text, ms) => {
-    const slept: number[] = []
-    let now = Date.parse('2026-01-01T00:00:00Z')
-    const clock = { now: () => now }
-    const sleep = async (wait: number) => {
-      slept.push(wait)
-      now += wait
-    }
+    const { slept, given } = sleepingClock()
     here.write('in.csv', 'domain\na.example\n')
     const replies = [limited(text), { body: { id: 'x' } }]
-    const batch = await ask(replies, { sleep, clock }, 'accounts enrich --csv in.csv -o out.csv')
+    const batch = await ask(replies, given, 'accounts enrich --csv in.csv -o out.csv')
     expect([batch.code, slept]).toEqual([0, [ms]])
   })
 

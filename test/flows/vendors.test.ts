@@ -3,7 +3,7 @@ import { closeAfterTest } from '../client/listeners.js'
 import { ends, machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
 import { emptySchema } from '../support/postgres.js'
-import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
+import { addProvider, checkerFile, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
 
 const here = perTest(machine)
 const schema = perFile(emptySchema)
@@ -36,20 +36,7 @@ describe('data vendors in a flow', () => {
     const dns = closeAfterTest(await vendorNames())
     await ends(here.run('init --yes'), 0)
     await addProvider(here, fakeFile(finder.origin, 'finder'))
-    await addProvider(
-      here,
-      `name: checker
-base_url: ${checker.origin}
-auth: { header: X-API-KEY }
-kinds:
-  verify:
-    needs: [[email]]
-    request: { get: /verify, query: { email: "{email}" } }
-    outcomes: [{ when: "status == 200", is: found }]
-    result: { email_status: body.data.verification.status }
-    cost: { found: 1 }
-`,
-    )
+    await addProvider(here, checkerFile(checker.origin))
     people('Catchall', 'King', 'Catchallone')
     write('last_name, email, email_status, email_source')
     const { steps } = await here.json<Quote>('flow quote flow.yaml')

@@ -16,6 +16,7 @@ import { until } from '../support/until.js'
 import {
   addProvider,
   byName,
+  checkerFile,
   type FakeVendor,
   fakeFile,
   fakeVendor,
@@ -589,20 +590,7 @@ describe('a vendor', () => {
   it('verifies risky addresses of others, and guesses', async () => {
     await withVendor()
     const checker = closeAfterTest(await fakeVendor())
-    await addProvider(
-      here,
-      `name: checker
-base_url: ${checker.origin}
-auth: { header: X-API-KEY }
-kinds:
-  verify:
-    needs: [[email]]
-    request: { get: /verify, query: { email: "{email}" } }
-    outcomes: [{ when: "status == 200", is: found }]
-    result: { email_status: body.data.verification.status }
-    cost: { found: 1 }
-`,
-    )
+    await addProvider(here, checkerFile(checker.origin))
     expect(await find('Catchall')).toMatchObject({ email_status: 'valid', email_source: 'vendor1' })
     expect(await find('King')).toMatchObject({ email_status: 'valid' })
     expect([...checker.asked]).toEqual([['catchall@acme.example', 1]])

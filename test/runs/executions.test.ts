@@ -70,6 +70,13 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     }
     return { caller, calls, isKilled }
   }
+  /** Fails for a domain the first time, and is killed over it the second time. */
+  function killedAtSecond(failing: string) {
+    const answer = (input: Input): Reply =>
+      input.domain === failing ? reply(500, { error: 'down' }) : found(input)
+    let nth = 0
+    return killedAt(({ domain }) => domain === failing && ++nth === 2, answer)
+  }
   const answered = async () => {
     const sql = 'SELECT count(*) AS rows FROM lookups WHERE answered_at IS NOT NULL'
     return (await driver.read((reads) => reads.get<{ rows: number }>(sql)))?.rows
@@ -125,10 +132,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
 
   it('send a row under the key that a later equal one was sent under before', async () => {
     const run = await begin('run')
-    const failing = (input: Input): Reply =>
-      input.domain === 'a' ? reply(500, { error: 'down' }) : found(input)
-    let nth = 0
-    const { caller, isKilled } = killedAt(({ domain }) => domain === 'a' && ++nth === 2, failing)
+    const { caller, isKilled } = killedAtSecond('a')
     const rows = ['a', 'x', 'a']
     void part(run, rows, caller, { concurrency: 1 }).ended
     await isKilled(3, 2)
@@ -146,10 +150,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
 
   it('do not send a row where a later equal one may have been paid for, and no key shows that', async () => {
     const run = await begin('run')
-    const failing = (input: Input): Reply =>
-      input.domain === 'a' ? reply(500, { error: 'down' }) : found(input)
-    let nth = 0
-    const { caller, isKilled } = killedAt(({ domain }) => domain === 'a' && ++nth === 2, failing)
+    const { caller, isKilled } = killedAtSecond('a')
     const rows = ['a', 'x', 'a']
     const more = { concurrency: 1, options: { mayRepeat: false } }
     void part(run, rows, caller, more).ended

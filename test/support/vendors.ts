@@ -158,6 +158,19 @@ export async function fakeVendor(behave: Behave = byName, onRequest: OnRequest =
   }
 }
 
+/** The file of a provider that only verifies addresses. */
+export const checkerFile = (origin: string): string => `name: checker
+base_url: ${origin}
+auth: { header: X-API-KEY }
+kinds:
+  verify:
+    needs: [[email]]
+    request: { get: /verify, query: { email: "{email}" } }
+    outcomes: [{ when: "status == 200", is: found }]
+    result: { email_status: body.data.verification.status }
+    cost: { found: 1 }
+`
+
 /** The file of a provider of such a vendor, which is quick. */
 export const fakeFile = (origin: string, name = 'acmemail', timeout = '60s'): string =>
   `timeout: ${timeout}\n${acmemail(origin)}${fixtureOf('more-kinds.yaml')}`

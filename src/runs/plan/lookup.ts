@@ -207,10 +207,9 @@ function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
     for (const [from, field] of names) {
       if (field === 'domain' ? kinds?.has('domain') === false : !hasProfiles) continue
       const value = body[from]
-      const alsoAnswers =
+      const other =
         typeof value === 'string' && value.trim() !== '' ? subjectOf({ [field]: value }) : undefined
-      if (alsoAnswers !== undefined && !identities.includes(alsoAnswers + options))
-        identities.push(alsoAnswers + options)
+      if (other !== undefined && !identities.includes(other + options)) identities.push(other + options)
     }
     return identities
   }
