@@ -47,7 +47,7 @@ export const paced =
     },
   })
 
-/** The longest wait that is kept from who asks, and how long one request waits in all, in milliseconds. */
+/** The longest wait that is hidden from the caller, and the longest total wait of a request, in milliseconds. */
 const briefMs = 1_000
 const mostHeldMs = 10_000
 
@@ -177,7 +177,7 @@ const limitOf = ({ limit }: WindowKept, { most }: ServerWindow): number =>
   most ?? limit ?? Number.POSITIVE_INFINITY
 
 /** Replaces the limit when a server answered without reporting one. */
-export const untold = Number.MAX_SAFE_INTEGER
+export const unreportedLimit = Number.MAX_SAFE_INTEGER
 
 /** Whether the limit of a window is unknown until the server is asked. */
 const isUnknown = ({ limit }: WindowKept, known: KnownWindow): boolean =>
@@ -262,7 +262,7 @@ export function corrected(
     const begun = one.confirmed ? one : { ...one, endsAt, confirmed: isCounted }
     if (!isUnknown(window, begun)) return begun
     // After a request without a reply, the next one may ask for the limit.
-    return reply ? { ...begun, most: untold } : { ...begun, count: 0 }
+    return reply ? { ...begun, most: unreportedLimit } : { ...begun, count: 0 }
   })
 }
 

@@ -36,7 +36,7 @@ import {
 } from './connection.js'
 import { Lost } from './reading.js'
 import { type RecentRequest, RecentRequests } from './recent-requests.js'
-import { readReply, suspect } from './reply.js'
+import { readReply, suspectReply } from './reply.js'
 
 /** Options of a server's caller. Optional ones have defaults. */
 export interface RemoteOptions {
@@ -356,7 +356,7 @@ async function attempt(
       !server.recent.fits(recent, reply.body) &&
       server.recent.isOfAnother(recent, reply.body, wire)
     if (isOfAnother) wire?.abandon()
-    if (isOfAnother || wire?.hasSurplus) return suspect(row, isOfAnother)
+    if (isOfAnother || wire?.hasSurplus) return suspectReply(row, isOfAnother)
     if (onSuspect) wire?.pass(options.clock.now(), onSuspect)
     if (reply.headers['idempotent-replayed'] === 'true') honoured.seen()
     return reply

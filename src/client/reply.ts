@@ -80,7 +80,7 @@ export function unusable(operation: Operation, reason: string, headers: Reply['h
 }
 
 /** Returns the 502 in place of an answer that is, or may be, the one to another request. */
-export function suspect(operation: Operation, isOfAnother: boolean): Reply {
+export function suspectReply(operation: Operation, isOfAnother: boolean): Reply {
   const reason = isOfAnother
     ? 'with the answer to another request'
     : 'more than it was asked, so this answer may be the one to another request'

@@ -3,7 +3,7 @@ import type { Caller, Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { maxLevels } from '../api/operations/facts.js'
 import { toMs } from '../api/values/duration.js'
-import { exceededLimit, parseExact, toJson } from '../api/values/json.js'
+import { isDeeperThan, parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../api/values/objects.js'
 import type { RunHome } from '../runs/ports.js'
 import { rowNumberField } from './format.js'
@@ -31,11 +31,7 @@ export interface CommandPorts extends Pick<RunHome, 'onClose'> {
   log(line: string): void
 }
 
-/** A caller over a program. */
-export interface CommandCaller extends Caller {
-  /** Ends the program, whose answers are all there. Rejects where it writes one more. */
-  close(): Promise<void>
-}
+type ProgramStep = Pick<CommandStep, 'command' | 'fields' | 'log' | 'timeout'>
 
 interface Waiting {
   readonly number: number
@@ -50,13 +46,9 @@ interface Waiting {
  *
  * Where answers have no number, they are in the order of the rows, and one line too many would give every later row the answer
  * to another one. So rows are sent in portions, and a portion is only answered when it has as many lines as rows, and no
- * further one comes.
+ * further one comes. `close` ends the program, and rejects where it writes a surplus line.
  */
-export function commandCaller(
-  ports: CommandPorts,
-  step: Pick<CommandStep, 'command' | 'fields' | 'log' | 'timeout'>,
-  folder: string,
-): CommandCaller {
+export function commandCaller(ports: CommandPorts, step: ProgramStep, folder: string): Caller {
   const { fields } = step
   let program: Program | undefined
   return {
@@ -110,12 +102,7 @@ class Program {
 
   constructor(
     private readonly ports: CommandPorts,
-    {
-      command,
-      fields,
-      log = false,
-      timeout = usualTimeout,
-    }: Pick<CommandStep, 'command' | 'fields' | 'log' | 'timeout'>,
+    { command, fields, log = false, timeout = usualTimeout }: ProgramStep,
     folder: string,
   ) {
     const [program = '', ...args] = command
@@ -148,7 +135,7 @@ class Program {
     })
     const lines = new LineReader(
       (line) => this.#read(line),
-      (start) => this.#refuse('long', start),
+      (beginning) => this.#refuse('long', beginning),
     )
     child.stdout.on('data', (bytes: Buffer) => lines.add(bytes))
     child.stdout.on('end', () => lines.end())
@@ -205,8 +192,7 @@ class Program {
 
   /** Takes a line as an answer; returns why it is none. */
   #take(line: string): string | undefined {
-    const isTooDeep =
-      exceededLimit(line, { depth: maxLevels, values: Number.POSITIVE_INFINITY }) !== undefined
+    const isTooDeep = isDeeperThan(line, maxLevels)
     const answer: unknown = isTooDeep ? undefined : resultOr(undefined, () => parseExact(line))
     if (answer !== null && !isObject(answer)) return isTooDeep ? 'deep' : 'no_object'
     const number =
@@ -236,7 +222,7 @@ class Program {
     this.#watch()
     if (this.#answers.length < this.#sent.length) return undefined
     clearTimeout(this.#late)
-    // Had a row two lines, the program would still have to answer the last one.
+    // If a row got two lines, the answer to the last row is still to come.
     const graceMs = Math.min(mostGraceMs, Math.max(leastGraceMs, 2 * this.#longestMs))
     this.#grace = setTimeout(() => this.#release(), graceMs)
     return undefined
@@ -272,7 +258,7 @@ class Program {
     clearTimeout(this.#late)
     clearTimeout(this.#grace)
     this.#child.kill()
-    // One that does not want to end is not left behind.
+    // Kills a program that ignores SIGTERM.
     this.#killing ??= setTimeout(() => this.#child.kill('SIGKILL'), endMs)
     // What it has started may hold the pipes for long.
     this.#child.stdin.destroy()
@@ -280,7 +266,7 @@ class Program {
   }
 }
 
-/** Splits bytes into lines. Of a line that is too long, its beginning is told, and nothing else is read. */
+/** Splits bytes into lines. Reports the beginning of a line that is too long, and stops reading. */
 class LineReader {
   #parts: Buffer[] = []
   #size = 0
@@ -311,7 +297,7 @@ class LineReader {
   }
 
   end(): void {
-    if (this.#isOver || (this.#parts.length === 0 && this.#size === 0)) return
+    if (this.#isOver || this.#parts.length === 0) return
     const line = this.#text().replace(/\r$/, '')
     this.#parts = []
     this.#size = 0

@@ -466,17 +466,17 @@ class Reader {
 /** Most mistakes in the YAML of a flow that are named: others mostly follow from them. */
 const maxYamlErrors = 10
 
-const isTooDeep = ({ message }: Pick<Error, 'message'>): boolean => /call stack|stack overflow/i.test(message)
+const isTooDeep = (message: string): boolean => /call stack|stack overflow/i.test(message)
 
 /** Returns the mistakes in the YAML of a flow that a person should see. */
 function mainErrors<E extends Error>(errors: readonly E[]): readonly E[] {
-  const deep = errors.find(isTooDeep)
+  const deep = errors.find(({ message }) => isTooDeep(message))
   return deep ? [deep] : errors.slice(0, maxYamlErrors)
 }
 
 /** Some words of the library are about its own functions, or the language. */
 function yamlReason(message: string): string {
-  if (isTooDeep({ message })) return 'It is nested too deeply.'
+  if (isTooDeep(message)) return 'It is nested too deeply.'
   return message.includes('multiple documents')
     ? 'A flow is one document: leave out what stands behind ---.'
     : message

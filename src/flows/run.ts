@@ -123,7 +123,8 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   const same = await findSame(identity)
   // It ended while this command began, which would find nothing new and write that over what the other one has found.
-  const pastRuns = since ? await finishedRunsOf(records, flow.name, path) : []
+  const finished = since ? await records.runs.list({ status: 'finished' }) : []
+  const pastRuns = finished.filter((run) => isRecordOf(run, flow.name, path))
   if (pastRuns.some(({ endedAt }) => (endedAt ?? 0) > asked.startedAt))
     throw new Refusal('flow.just_ended', { flow: flow.name })
   // What the last run had is left out, so that it is not written again.
@@ -163,32 +164,33 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   await addFiles(records, record, files)
   ports.onBegin(record.id)
   let underWay = 0
-  const isPast =
+  const earlier =
     since &&
     (await openPastLookups(
       ports,
       records,
       pastRuns.filter(({ number }) => number < record.number),
     ))
-  // Where a program wrote a line too many, nobody knows since when its answers were those to other rows.
-  const distrusted = new Map<number, Run>()
+  // After a surplus line, any earlier answer of the program may belong to another row.
+  const distrusted = new Set<Run>()
   const trusting = <T>(run: Run, answer: Promise<T>): Promise<T> =>
     answer.catch((error: unknown) => {
-      if (error instanceof Refusal && error.details.problem === 'surplus') distrusted.set(run.number, run)
+      if (error instanceof Refusal && error.details.problem === 'surplus') distrusted.add(run)
       throw error
     })
   const stages: Stage[] = []
   const openStage = async (step: RunStep): Promise<Stage> => {
-    const request = await requestFor(ports, asked, step, record.id, isPast ? isPast.brought : 0)
+    const request = await requestFor(ports, asked, step, record.id, earlier ? earlier.brought : 0)
     // A new run of a step makes those behind it new, too: their rows may be others.
     const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
-    const isFirst = isPast && step !== source && stages.every((stage) => stage.step === source)
-    const past = isFirst ? isPast.upTo(source ? Number(source.constants.limit) : undefined) : undefined
+    const isFirst = step !== source && stages.every((stage) => stage.step === source)
+    const isLeftOut =
+      earlier && isFirst ? earlier.leavesOut(source ? Number(source.constants.limit) : undefined) : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
     const stepPorts = ports.forStep(request)
     await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
-    const { header, lookup } = await lookupFor(stepPorts, step, request, past)
+    const { header, lookup } = await lookupFor(stepPorts, step, request, isLeftOut)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
     const same = await findSame(own)
     const like = likeStep(flow, step)
@@ -242,7 +244,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const stopped = await chain.run(ports.rows(), asked.rows, outputs, onProgress)
   interrupted.removeEventListener('abort', onInterrupt)
   await saving
-  await forgetRuns(records, [...distrusted.values()])
+  await forgetRuns(records, [...distrusted])
   // A look is none of the runs that are done: its rows are not written, and not sent anywhere.
   if (!wasFinished) await save(stopped || chain.hasMore || look ? 'stopped' : 'finished', stopped)
   await records.database.flush()
@@ -268,7 +270,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
 export const likeStep = ({ name }: Pick<Flow, 'name'>, step: RunStep): string =>
   likeOf([name, step.name, step.kind === 'lookup' ? step.filling : null])
 
-/** Returns the answer of a program or an address. Nobody at a terminal waits for one that does not come. */
+/** Returns the answer of a program or an address. Rejects when the flow is interrupted. */
 function unlessInterrupted<T>(answer: Promise<T>, interrupted: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(new ConnectionLost('the flow was interrupted'))
@@ -289,16 +291,9 @@ async function contentOf({ flow: { source, table }, content }: FlowRequest): Pro
   ]
 }
 
-/** Returns the records of the finished runs of a flow, which is known by its name and its file. */
-async function finishedRunsOf({ runs }: RunRecords, name: string, path: string): Promise<readonly Run[]> {
-  const finished = await runs.list({ status: 'finished' })
-  return finished.filter(
-    ({ operation, file, request }) =>
-      operation === flowOperation &&
-      file === path &&
-      (parseJson(request) as Partial<FlowRecord>).flow === name,
-  )
-}
+/** Whether a record is that of a flow, which is known by its name and its file. */
+export const isRecordOf = ({ operation, file, request }: Run, name: string, path: string): boolean =>
+  operation === flowOperation && file === path && (parseJson(request) as Partial<FlowRecord>).flow === name
 
 /** Makes the next run of a flow begin these runs of its steps anew. */
 async function forgetRuns({ database, locks }: RunRecords, runs: readonly Run[]): Promise<void> {
@@ -329,7 +324,7 @@ async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRe
     /** The most records that the search of the input has brought: those of its first steps are not all looked up. */
     brought,
     /** Returns whether a row is left out: it was looked up before, or so many others are new. */
-    upTo(most = Number.POSITIVE_INFINITY): (identity: string | undefined) => boolean {
+    leavesOut(most = Number.POSITIVE_INFINITY): (identity: string | undefined) => boolean {
       let added = 0
       return (identity) => {
         const isPast = identity !== undefined && seen.get(hashNumber(hashOf(identity))) !== undefined
@@ -344,12 +339,12 @@ async function requestFor(
   asked: FlowRequest,
   step: RunStep,
   flow: string,
-  past: number,
+  brought: number,
 ): Promise<BatchRequest> {
   const { path, concurrency, retryUnknown, database, databaseOption, targetOptions } = asked
   const what = step.kind === 'lookup' ? step : { ...(await standIn()), constants: {} }
   // What is new comes behind what a search has brought before, and that costs again where records have a price.
-  const more = step === asked.flow.source && !isPriced(what.operation) ? past : 0
+  const more = step === asked.flow.source && !isPriced(what.operation) ? brought : 0
   const isImport = what.operation.starts === 'import'
   const constants = isImport ? await ports.importInput(what, more) : what.constants
   // A search is made again, for what is new: with --fresh one that costs nothing.

@@ -157,7 +157,7 @@ function topUpPage(): Response {
     `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Credits</title>
 <h1>Credits are used up</h1>
-<p>This server sells none. Whoever runs it adds credits to its workspace, here 500:</p>
+<p>This server does not sell credits. Its operator can add them to the workspace, for example 500:</p>
 <pre>prospect engine credits add 500</pre>
 <p>Then send the request again, with the same idempotency key.</p>
 </html>

@@ -10,8 +10,19 @@ const require = createRequire(import.meta.url)
 /** Common spellings that are neither codes nor official names, folded. */
 const spellings: Readonly<Record<string, string>> = countrySpellings
 
+/** Countries are few, and reading their names is slow. */
+const codes = new Map<string, string | undefined>()
+const maxTexts = 10_000
+
 /** Returns the ISO 3166-1 alpha-2 code of a country given by its code (two or three letters) or its name in a language of Western Europe. */
 export function toCountryCode(text: string): string | undefined {
+  if (codes.has(text)) return codes.get(text)
+  const code = readCountryCode(text)
+  if (codes.size < maxTexts) codes.set(text, code)
+  return code
+}
+
+function readCountryCode(text: string): string | undefined {
   const upper = text.trim().toUpperCase()
   if (/^[A-Z]{2}$/.test(upper) && isCountry(upper)) return upper
   // Official lists write `Bahamas (the)`.
@@ -50,8 +61,7 @@ const readWordKeys = once((): ReadonlyMap<string, string | undefined> => {
 function readPair(text: string): string | undefined {
   const [, before, name] = /^\(?([A-Z]{2,3})\)?\s*[-–:/|\s]\s*(\p{L}{4}.*)$/u.exec(text) ?? []
   const [, other, behind] = /^(.*\p{L}{4})\s*[-–:/|(\s]\s*([A-Z]{2,3})\)?$/u.exec(text) ?? []
-  const pair = [before, name].concat([behind, other]).filter((part) => part !== undefined)
-  const [code, full] = pair
+  const [code, full] = before === undefined ? [behind, other] : [before, name]
   if (code === undefined || full === undefined) return undefined
   const found = toCountryCode(code)
   return found !== undefined && found === toCountryCode(full) ? found : undefined

@@ -44,24 +44,13 @@ export interface PersonFacts {
   readonly employer: CompanyFacts
 }
 
-/** Countries are few, and reading their names is slow. */
-const codes = new Map<string, string | undefined>()
-const maxCountries = 10_000
-
-function codeOf(country: string): string | undefined {
-  if (codes.has(country)) return codes.get(country)
-  const code = toCountryCode(country)
-  if (codes.size < maxCountries) codes.set(country, code)
-  return code
-}
-
 export function companyIn(fields: Fields): CompanyFacts {
   const sure = surelyIn(fields)
   const country = firstText(fields.country, fields.country_code)
-  return { ...sure, folded: sure.name && foldName(sure.name), country: country && codeOf(country) }
+  return { ...sure, folded: sure.name && foldName(sure.name), country: country && toCountryCode(country) }
 }
 
-/** Returns the same without what takes long to read: the spellings of a name, which is only asked where nothing is surer. */
+/** Returns the same without what takes long to read: its folded name, and its country. */
 function surelyIn(fields: Fields): CompanyFacts {
   const name = firstText(fields.company_name, fields.name)
   const { slug, id } = profileIn('company', fields.company_network_url, fields.network_url, fields.url)
@@ -121,17 +110,21 @@ function companyKeys({ slug, id, domain, folded, country = '' }: CompanyFacts): 
   ]
 }
 
-function personKeys({ slug, id, url, emails, name, employer }: PersonFacts): readonly Key[] {
+function personKeys({ name, employer, ...facts }: PersonFacts): readonly Key[] {
   const { domain, folded } = employer
   const at = name === '' ? [] : [domain && `domain:${domain}`, folded && `name:${folded}:`]
   return [
-    ...key('url', url),
-    ...key('id', id),
-    ...key('slug', slug),
-    ...emails.flatMap((email) => key('email', email)),
+    ...surelyOfPerson(facts),
     ...at.flatMap((place) => key('name', place && `${name}:company:${place}`)),
   ]
 }
+
+const surelyOfPerson = ({ slug, id, url, emails }: Pick<PersonFacts, 'slug' | 'id' | 'url' | 'emails'>) => [
+  ...key('url', url),
+  ...key('id', id),
+  ...key('slug', slug),
+  ...emails.flatMap((email) => key('email', email)),
+]
 
 const key = (sort: Sort, value: string | undefined): Key[] => (value ? [{ sort, value }] : [])
 
@@ -141,14 +134,11 @@ export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${k
 /** Returns the surest key as a text that is equal for records of the same subject; `undefined` where there is none. */
 export function identityIn(kind: SubjectKind, fields: Fields): string | undefined {
   // Names and companies take long, and most records have something surer.
-  const [surest = keysOf(kind, fields)[0]] = kind === 'person' ? surestOfPerson(fields) : []
+  const [surest = keysOf(kind, fields)[0]] =
+    kind === 'company'
+      ? companyKeys(surelyIn(fields))
+      : surelyOfPerson({ ...profilesIn(fields), emails: emailsIn(fields) })
   return surest && keyText(kind, surest)
-}
-
-function surestOfPerson(fields: Fields): readonly Key[] {
-  const { url, id, slug } = profilesIn(fields)
-  const profile = [...key('url', url), ...key('id', id), ...key('slug', slug)]
-  return profile.length > 0 ? profile : emailsIn(fields).flatMap((email) => key('email', email))
 }
 
 export const surerThan = (sort: Sort): readonly Sort[] => sorts.slice(0, sorts.indexOf(sort))

@@ -43,10 +43,14 @@ export function cleanName(name: string, folded = foldName(name)): string {
   return core
 }
 
+/** Letters of Western languages in their usual spelling, which most names with accents are made of. */
+const accented = /^[\x20-\x7e\u00c0-\u0131\u0134-\u013e\u0141-\u0148\u014a-\u017e]*$/
+
 function toPlainLetters(text: string): string {
-  const lower = toPlainText(text).toLowerCase()
+  const lower = text.toLowerCase()
   if (ascii.test(lower)) return lower
-  const bare = lower.normalize('NFKD').replace(/[\u0300-\u036f]+/g, '')
+  const plain = accented.test(text) ? lower : toPlainText(text).toLowerCase()
+  const bare = plain.normalize('NFKD').replace(/[\u0300-\u036f]+/g, '')
   if (ascii.test(bare)) return bare
   return bare.replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] ?? letter).normalize('NFC')
 }

@@ -95,7 +95,7 @@ export function createPersonMatcher(person: PersonIdentifiers) {
     /** Returns false where JSON certainly has no address, number, profile or id of the person. */
     mayMention,
     /** Returns whether a text or JSON mentions the person. */
-    mentions: (value: unknown): boolean => mentionsInside(value) || isAbout(value),
+    mentions: (value: unknown): boolean => isAbout(value) || mentionsInside(value),
     /** Returns whether a record is about the person. */
     isAbout,
     /**
@@ -180,10 +180,9 @@ function createJudge({ people, ...person }: PersonIdentifiers): RecordJudge {
 /** Whether profiles are those of somebody else of the same name: by slug or by id, as far as both are known. */
 const isAnother = ({ profiles }: NamedPerson, others: Mentions['profiles']): boolean =>
   ['person:slug:', 'person:id:'].some((sort) => {
-    const [own, given] = [[...profiles], [...others]].map((keys) =>
-      keys.filter((key) => key.startsWith(sort)),
-    )
-    return own && given && own.length > 0 && given.length > 0 && !given.some((key) => own.includes(key))
+    const own = profiles.filter((key) => key.startsWith(sort))
+    const given = [...others].filter((key) => key.startsWith(sort))
+    return own.length > 0 && given.length > 0 && !given.some((key) => own.includes(key))
   })
 
 /** Returns what tells whether a text contains an address, number, profile or id of a person, in any spelling. */

@@ -34,6 +34,7 @@ const parameters = /;(?:ext|isub|phone-context)=.*$/i
  * `undefined` for other text. Unknown ranges are accepted: plans grow, and some numbers are reserved for films.
  */
 export function toE164(written: string, country?: string): string | undefined {
+  if (international.test(written) && !prefixed.test(written)) return written
   const words = toPlainText(written).trim().replace(label, '').replace(parameters, '')
   // `… 78 / 79` are two numbers.
   if (/\s\/\s*\d{1,2}$/.test(words)) return undefined

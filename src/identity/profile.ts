@@ -19,8 +19,9 @@ export function parseProfile(
 ): NetworkProfile | undefined {
   const common = hosts === networkHosts ? usual.exec(url)?.[1] : undefined
   if (common !== undefined) return { kind: 'person', slug: common }
-  const path = parseNetworkUrl(toPlainUrl(url), hosts)?.path.split('/') ?? []
-  const [section, name, ...rest] = path.filter((part) => !unsaid.test(part))
+  const found = parseNetworkUrl(toPlainUrl(url), hosts)
+  if (!found) return undefined
+  const [section, name, ...rest] = found.path.split('/').filter((part) => !unsaid.test(part))
   const of = section?.toLowerCase()
   if (of === 'company') return toProfile('company', companyId, name)
   if (of === 'in') return toProfile('person', personId, name)

@@ -29,8 +29,7 @@ export class Subjects {
     if (subject.keys.every(({ sort }) => sort === 'name')) {
       const names = JSON.stringify(subject.keys)
       const known = this.#onlyNamed.get(names)
-      if (known) addFields(latest(known), record)
-      if (known) return
+      if (known) return addFields(latest(known), record)
       this.#onlyNamed.set(names, subject)
     }
     // Joining adds to them.

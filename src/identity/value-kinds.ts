@@ -35,6 +35,7 @@ const bareMail = /^[^\s@,;<>/]+@[^\s@,;<>/]+\.[^\s@.,;<>/]+$/
  * `Jane <jane@acme.example>`, `mailto:jane@acme.example?subject=Hello` or `SMTP:jane@acme.example`.
  */
 export function toEmail(text: string): string | undefined {
+  if (plainMail.test(text) && text.length <= maxEmailLength) return text
   if (text === '') return undefined
   const lower = toPlainText(text).trim().toLowerCase()
   const bare = plainMail.test(lower) ? lower : toBareAddress(lower)

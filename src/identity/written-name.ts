@@ -1,7 +1,7 @@
 import { once } from '../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { foldName, foldText } from './name.js'
-import { toPlainText } from './spelling.js'
+import { ascii, toPlainText } from './spelling.js'
 import lists from './written-names.json' with { type: 'json' }
 
 /** How a fold of a written name was reached. */
@@ -71,7 +71,7 @@ export const foldTranscribed = (name: string): readonly string[] => transcribed(
 
 /** Returns a text with letters such as `ü` spelled out, in each way that is usual; nothing where it has none. */
 export function spelledOut(text: string): readonly string[] {
-  if (/^[\x20-\x7e]*$/.test(text)) return []
+  if (ascii.test(text)) return []
   const composed = toPlainText(text).normalize('NFC').toLowerCase()
   return /[äöüåø]/.test(composed) ? transcribed(composed) : []
 }
@@ -91,7 +91,7 @@ const marks = /[^\p{L}\p{M}\s.,&'-]|\s-\s/u
  * is written in two ways. `folded` is the folded name.
  */
 export function bareNames(name: string, folded = foldName(name)): readonly string[] {
-  const isPlain = /^[\x20-\x7e]*$/.test(name)
+  const isPlain = ascii.test(name)
   if (!marks.test(name)) return (isPlain ? [folded] : foldTranscribed(name)).map(removeForms)
   const [own = name] = splitNames(cleanText(name))
   return foldTranscribed(removeTags(own, () => undefined).at(-1)?.text ?? own).map(removeForms)
@@ -322,7 +322,7 @@ const findLastForm = (words: readonly string[]): readonly string[] | undefined =
 /** Returns the countries that have the legal form at the end of a name; `undefined` without one that says something. */
 export function findFormCountries(name: string): ReadonlySet<string> | undefined {
   // Plain text has nothing to clean, and this stands on the way of names that are found as written.
-  const text = /^[\x20-\x7e]*$/.test(name) ? name : cleanText(name)
+  const text = ascii.test(name) ? name : cleanText(name)
   const form = findLastForm(foldText(text.replace(countryTag, '')).split(' '))?.join(' ')
   return form === undefined || anywhere.test(form) ? undefined : folded().countries.get(form)
 }

@@ -1,3 +1,4 @@
+import { isoDay } from '../api/values/dates.js'
 import { type Connection, readNumber, send } from '../storage/driver/connection.js'
 import type { BudgetShortage } from './answer.js'
 
@@ -28,10 +29,7 @@ export const scopesOf = (run: number, profile: string): Scopes => ({
   profile,
 })
 
-/** Returns the day (UTC) of a time. */
-export const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
-
-const startOfDay = (now: number): number => Date.parse(dayOf(now))
+const startOfDay = (now: number): number => Date.parse(isoDay(now))
 
 const dayScope = (profile: string, day: string): string => `day ${profile} ${day}`
 /** All days of a profile are between these two. */
@@ -55,7 +53,7 @@ export const usedToday = (connection: Connection, profile: string, now: number):
   readNumber(
     connection,
     daySql,
-    dayScope(profile, dayOf(now)),
+    dayScope(profile, isoDay(now)),
     dayScope(profile, lastDay),
     profile,
     startOfDay(now),
@@ -70,8 +68,8 @@ const latestSql = 'SELECT max(scope) AS scope FROM budgets WHERE scope >= ? AND 
 async function spendingDay(connection: Connection, profile: string, now: number): Promise<string> {
   const [from, to] = [dayScope(profile, firstDay), dayScope(profile, lastDay)]
   const latest = await connection.get<{ scope: string | null }>(latestSql, from, to)
-  const day = latest?.scope?.slice(from.length, from.length + dayOf(now).length) ?? ''
-  return day > dayOf(now) ? day : dayOf(now)
+  const day = latest?.scope?.slice(from.length, from.length + isoDay(now).length) ?? ''
+  return day > isoDay(now) ? day : isoDay(now)
 }
 
 const usedBy = (connection: Connection, scopes: readonly string[]): Promise<number> =>

@@ -21,7 +21,7 @@ export interface ToolCall {
 
 export interface Tool {
   readonly name: string
-  /** By which `--tools` chooses it, too: that of its operation, or `files`. */
+  /** The area of its operation, or `files`; `--tools` also takes areas. */
   readonly area: string
   readonly description: string
   readonly inputSchema: JsonSchema

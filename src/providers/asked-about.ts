@@ -6,7 +6,7 @@ import { spelledOut } from '../identity/written-name.js'
 import type { Subject } from './compile.js'
 
 /** Whom a request is about: of several rows, all of them. */
-export interface Asked {
+interface RecentQuestion {
   /** Keys of people, also those of mailboxes that are usual for their names. */
   readonly person: ReadonlySet<string>
   readonly company: ReadonlySet<string>
@@ -33,16 +33,16 @@ const maxItems = 1_000
  * is about, is that to another question (decision 16).
  */
 export class AskedAbout {
-  readonly #byKey = new Map<string, Set<Asked>>()
-  readonly #all = new Set<Asked>()
+  readonly #byKey = new Map<string, Set<RecentQuestion>>()
+  readonly #all = new Set<RecentQuestion>()
 
   constructor(private readonly clock: Clock) {}
 
   /** Remembers a request that is about to be sent. */
-  begin(subjects: readonly Subject[]): Asked {
+  begin(subjects: readonly Subject[]): RecentQuestion {
     const found = subjects.map(readSubject)
     const all = (name: keyof (typeof found)[number]) => new Set(found.flatMap((one) => [...one[name]]))
-    const asked: Asked = {
+    const asked: RecentQuestion = {
       person: all('person'),
       company: all('company'),
       firstNames: all('firstNames'),
@@ -62,13 +62,13 @@ export class AskedAbout {
   }
 
   /** Notes that a request was answered, or given up. */
-  end(asked: Asked): void {
+  end(asked: RecentQuestion): void {
     asked.endedAt = this.clock.now()
   }
 
   /** Whether an answer is about another one of them. What fits its own request as well is its own. */
-  isOfAnother(asked: Asked, answer: unknown): boolean {
-    const said = recordsIn(answer).map((record) => readAnswer(mentionsIn(record), asked.places))
+  isOfAnother(asked: RecentQuestion, answer: unknown): boolean {
+    const said = recordsIn(answer).map((record) => readMentions(mentionsIn(record), asked.places))
     const all = (name: keyof (typeof said)[number]) => said.flatMap((one) => one[name])
     const [person, company, words] = [all('person'), all('company'), all('words')]
     if (person.some((key) => asked.person.has(key)) || isNamed(words, asked.lastNames)) return false
@@ -78,12 +78,12 @@ export class AskedAbout {
     return company.some((key) => this.#isOfOther(key, asked))
   }
 
-  #isOfOther(key: string, asked: Asked): boolean {
+  #isOfOther(key: string, asked: RecentQuestion): boolean {
     const others = this.#byKey.get(key)
     return others !== undefined && [...others].some((other) => other !== asked && this.#isRecent(other))
   }
 
-  #isRecent({ endedAt }: Asked): boolean {
+  #isRecent({ endedAt }: RecentQuestion): boolean {
     return endedAt === undefined || Math.abs(this.clock.now() - endedAt) <= recentMs
   }
 
@@ -101,7 +101,7 @@ export class AskedAbout {
   }
 }
 
-const keysOf = ({ person, company }: Asked): Iterable<string> => [...person, ...company]
+const keysOf = ({ person, company }: RecentQuestion): Iterable<string> => [...person, ...company]
 
 /** Whether one of the words has a name in it, as the mailbox `aking` has one. */
 const isNamed = (words: readonly string[], names: ReadonlySet<string>): boolean =>
@@ -124,7 +124,7 @@ function readSubject(subject: Subject) {
 }
 
 /** What an answer says about people and companies; a name stands at the companies of the request, too. */
-function readAnswer(mentions: Mentions, around: ReadonlySet<string>) {
+function readMentions(mentions: Mentions, around: ReadonlySet<string>) {
   const { person, company } = keysIn(mentions, around)
   const emails = person.flatMap((key) => /^person:email:(.*)$/.exec(key)?.[1] ?? [])
   const boxes = emails.map((email) => {

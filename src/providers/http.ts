@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { maxLevels } from '../api/operations/facts.js'
-import { exceededLimit, parseForeign } from '../api/values/json.js'
+import { isDeeperThan, parseForeign } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
 import { createExchange } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
@@ -34,8 +34,7 @@ export function createVendorHttp(resolve?: Resolve) {
   ): Promise<VendorAnswer & { readonly text: string }> {
     const answer = await others.exchange(url, targetsOf(allow), options, timeoutMs)
     const { text, status } = answer
-    const isTooDeep =
-      exceededLimit(text, { depth: maxLevels, values: Number.POSITIVE_INFINITY }) !== undefined
+    const isTooDeep = isDeeperThan(text, maxLevels)
     const read = () => (isTooDeep ? undefined : resultOr(undefined, () => parseForeign(text)))
     const body = text.trim() === '' ? null : read()
     // Garbage for a success may be half an answer that was charged.

@@ -156,7 +156,7 @@ async function quoteVerifying(
 ): Promise<ProviderQuote[]> {
   const asked = kinds.filter((kind) => othersGiving[kind] !== undefined)
   const given = asked.reduce((sum, kind) => sum + (othersGiving[kind] ?? 0), 0)
-  const addresses = given + quotes.filter(({ kind }) => asked.some((one) => one === kind)).length
+  const addresses = given + quotes.filter(({ kind }) => othersGiving[kind] !== undefined).length
   const able =
     asked.length === 0 ? [] : stored.filter((one) => one.enabled && kindsOf(one).includes('verify'))
   const times = Math.max(0, ...sums.filter(({ kind }) => kind === 'email').map((one) => one.asked))

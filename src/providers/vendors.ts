@@ -2,6 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { retryAfterMs } from '../api/calls/caller.js'
 import { fails, passes } from '../api/calls/retry.js'
 import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
+import { isoDay } from '../api/values/dates.js'
 import { toMs } from '../api/values/duration.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, getOrMake, once } from '../api/values/objects.js'
@@ -880,6 +881,6 @@ function budgetsOf({ asking, loaded }: Pick<Question, 'asking' | 'loaded'>, now:
     credits === undefined ? undefined : Math.round(credits * micros)
   return [
     { of: asking.run, limit: limitOf(asking.most?.[name] ?? asking.others) },
-    { of: `day ${new Date(now).toISOString().slice(0, 10)}`, limit: limitOf(perDay) },
+    { of: `day ${isoDay(now)}`, limit: limitOf(perDay) },
   ]
 }

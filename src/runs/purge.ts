@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { countDay, dayOf } from '../lookups/budgets.js'
+import { isoDay } from '../api/values/dates.js'
+import { countDay } from '../lookups/budgets.js'
 import { forEachFree, type Hold } from '../lookups/leases.js'
 import { lookupsMark } from '../lookups/store.js'
 import { type Connection, type Driver, portionsOf } from '../storage/driver/connection.js'
@@ -127,7 +128,7 @@ async function dropRun(connection: Connection, run: number, now: number): Promis
   const rest = await connection.get('SELECT 1 AS one FROM lookups WHERE run = ? LIMIT 1', run)
   const left = await connection.get<{ profile: string; at: number; held: number }>(leftSql, run)
   // What a killed run may have spent still counts in the budget of its last day.
-  if (left) await countDay(connection, left.profile, dayOf(left.at), left.held)
+  if (left) await countDay(connection, left.profile, isoDay(left.at), left.held)
   await connection.run('DELETE FROM budgets WHERE scope IN (?, ?)', `run ${run}`, `profiles ${run}`)
   if (rest) await connection.run(hideSql, now, run)
   else {

@@ -1,3 +1,4 @@
+import { isoDay } from '../api/values/dates.js'
 import { parseJson, toJson } from '../api/values/json.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { execute } from './execute.js'
@@ -147,7 +148,7 @@ async function openComparison(
   ports.onClose(() => baseline.close())
   ports.notify(
     run
-      ? `Compared with run ${run.id.slice(0, 8)} of ${new Date(run.startedAt).toISOString().slice(0, 10)}.`
+      ? `Compared with run ${run.id.slice(0, 8)} of ${isoDay(run.startedAt)}.`
       : 'There is no earlier run of this file to compare with: all rows are new.',
   )
   return {

@@ -1,4 +1,5 @@
 import type { OperationId } from '../operations/table.js'
+import { dayMs } from '../values/dates.js'
 
 /** The fields of a request: body, query and path parameters in one object, in the specification's names. */
 export type Input = Readonly<Record<string, unknown>>
@@ -164,7 +165,7 @@ const resetHeaders =
   'ratelimit-reset ratelimit x-ratelimit-reset x-rate-limit-reset x-ratelimit-reset-after'.split(' ')
 
 /** A window that ends later says nothing: no server means it. */
-const maxResetMs = 366 * 86_400_000
+const maxResetMs = 366 * dayMs
 
 /**
  * Returns the milliseconds until a rate window ends, as the headers say in one of the ways in use: seconds from now, a time

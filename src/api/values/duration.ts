@@ -1,7 +1,9 @@
+import { dayMs } from './dates.js'
+
 /** A duration in a file, such as `90s` or `1.5h`. */
 export const durationPattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
-export const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+export const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: dayMs } as const
 
 /** Returns the milliseconds of a duration such as `90s`. */
 export function toMs(text: string): number {

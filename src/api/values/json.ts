@@ -130,6 +130,10 @@ export function exceededLimit(text: string, limits: JsonLimits): keyof JsonLimit
   return typeof found === 'number' ? undefined : found
 }
 
+/** Whether JSON text is nested more than so many levels deep. */
+export const isDeeperThan = (text: string, depth: number): boolean =>
+  exceededLimit(text, { depth, values: Number.POSITIVE_INFINITY }) !== undefined
+
 /** Returns how many values JSON text has, as its limit counts them. */
 export const countValues = (text: string): number =>
   countValuesWithin(text, { depth: Number.POSITIVE_INFINITY, values: Number.POSITIVE_INFINITY }) as number

@@ -47,7 +47,7 @@ function personOver(catalogue: Driver | undefined, identifiers: SubjectIdentifie
     identifiers,
     /** Words in lower case. Every file that holds an identifier of the person contains one. */
     words: searchWords(identifiers),
-    /** Notes whom an erasure is about, for whoever goes on where it was killed. Returns what forgets that again. */
+    /** Stores the identifiers until the erasure is done, so that a killed one can resume. Returns what deletes them. */
     begin: async (): Promise<() => Promise<void>> => {
       const note = 'INSERT INTO erasures (person) VALUES (?)'
       // The key of a row that is gone may become somebody else's.

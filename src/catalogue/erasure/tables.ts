@@ -233,7 +233,7 @@ export async function findIdentifiers(connection: Connection, subject: Subject):
   const left = (await connection.all<{ person: string }>('SELECT person FROM erasures'))
     .map(({ person }) => JSON.parse(person) as SubjectIdentifiers)
     .filter((one) => [...given.emails, ...given.slugs, ...given.ids].some((value) => isOf(one, value)))
-  return [found, { ...found, people }, ...left].reduce(joinIdentifiers, given)
+  return [{ ...found, people }, ...left].reduce(joinIdentifiers, given)
 }
 
 const isOf = ({ emails, slugs, ids }: SubjectIdentifiers, value: string): boolean =>

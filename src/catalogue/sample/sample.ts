@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
 import { ApiError } from '../../api/calls/errors.js'
-import { dayMs } from '../../api/values/dates.js'
+import { dayMs, isoDay } from '../../api/values/dates.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/import.js'
@@ -19,9 +19,7 @@ export function readSample(now: number): Readonly<Record<RecordKind, readonly Fi
   const [head = '{}', ...lines] = text.trimEnd().split('\n')
   const days = Math.floor((now - (JSON.parse(head) as { made: number }).made) / dayMs)
   const shifted = (line: string) =>
-    line.replace(/(?<=")\d{4}-\d\d-\d\d(?=["T])/g, (day) =>
-      new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10),
-    )
+    line.replace(/(?<=")\d{4}-\d\d-\d\d(?=["T])/g, (day) => isoDay(Date.parse(day) + days * dayMs))
   const sample: Record<RecordKind, Fields[]> = { companies: [], people: [], jobs: [], posts: [] }
   for (const line of lines) {
     const [kind, record] = JSON.parse(shifted(line)) as [RecordKind, Fields]

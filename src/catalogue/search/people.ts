@@ -2,6 +2,7 @@ import { ApiError } from '../../api/calls/errors.js'
 import type { PeopleFilters, ProfileFilters } from '../../api/ports/ports.js'
 import { liveOnlyFilters, years } from '../../api/schemas/enumerations.js'
 import { isGiven } from '../../api/schemas/fields.js'
+import { isoDay } from '../../api/values/dates.js'
 import { foldName, foldText } from '../../identity/name.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
@@ -283,4 +284,4 @@ const lasting =
   ]
 const endOfTime = 9999_12_31
 
-const dayNumber = (at: number): number => Number(new Date(at).toISOString().slice(0, 10).replaceAll('-', ''))
+const dayNumber = (at: number): number => Number(isoDay(at).replaceAll('-', ''))

@@ -143,7 +143,7 @@ export const spending = optionRows({
 const storedAnswers = optionRows({
   maxAge: [
     '<duration>',
-    'reuse stored answers up to this age, such as 90d (default: 30d for what was paid; 0 for none)',
+    'reuse stored answers up to this age, such as 90d (default: 30d for paid answers; 0 for none)',
     durationMs,
   ],
   refresh: ['', 'ignore stored answers, and pay again'],

@@ -10,10 +10,10 @@ import { numberAt, type Row, stringAt, toPrinted, valueAt } from '../output/reco
 import { targetIn } from '../target/resolve-target.js'
 import { callOnce } from './send.js'
 
-/** Returns the windows to show: not those whose limit the server has answered without telling. */
-export async function toldWindows({ windows }: Pick<Limits, 'windows'>): Promise<Limits['windows']> {
-  const { untold } = await import('../../client/paced.js')
-  return windows.filter(({ limit }) => limit !== untold)
+/** Returns the windows to show: without those whose limit the server did not report. */
+export async function reportedWindows({ windows }: Pick<Limits, 'windows'>): Promise<Limits['windows']> {
+  const { unreportedLimit } = await import('../../client/paced.js')
+  return windows.filter(({ limit }) => limit !== unreportedLimit)
 }
 
 /** Returns what is known of limits: of this machine's engine all, of a server what it says. */

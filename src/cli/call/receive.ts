@@ -191,7 +191,7 @@ function receivedWork(
     next: isCompanyImport(accepted.kind)
       ? {
           ...next,
-          see: `prospect events list --search ${accepted.id}`,
+          see: `prospect events list --event ${accepted.kind}`,
           toContinue: `The server continues the job; receive the rest with: ${listenCommand}`,
         }
       : next,

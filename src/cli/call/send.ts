@@ -255,7 +255,7 @@ export async function sendRequest(context: Context, request: OperationRequest): 
   } catch (error) {
     // A lookup needs no records: where they cannot be read, it is sent.
     const { reasonOf } = await import('../messages.js')
-    context.notify(`What was paid for before cannot be read, so it is asked anew: ${reasonOf(error)}`)
+    context.notify(`Stored answers cannot be read, so the lookup is sent again: ${reasonOf(error)}`)
     return sendToTarget(context, request)
   }
   const reply = await stored.recall(sender).call(row.id, input, options)
@@ -286,8 +286,8 @@ async function sendToTarget(context: Context, request: OperationRequest, open = 
 }
 
 /**
- * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Sets its
- * maximum price in the budget of the day. Throws (exit 12) where a budget leaves too little.
+ * Returns the input of a request as the budgets permit it: an operation priced per record gets a lower `limit`. Holds
+ * its maximum price in the budget of the day. Throws (exit 12) where a budget leaves too little.
  */
 async function holdWithinBudget(
   context: Context,

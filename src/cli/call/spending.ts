@@ -24,8 +24,12 @@ import type { OperationRequest } from './build.js'
 /** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(context: Machine, { database: address }: RunsLocation = {}) {
   const { spendingOver } = await import('../../runs/journal/spending.js')
-  return spendingOver(await (address === undefined ? stateOf(context) : openStateOf(context, address)))
+  return spendingOver(await stateAt(context, address))
 }
+
+/** Opens the state of this machine, or that at an address. It closes with the command. */
+const stateAt = (context: Machine, address: string | undefined): Promise<Driver> =>
+  address === undefined ? stateOf(context) : openStateOf(context, address)
 
 const states = new WeakMap<Machine['onClose'], Promise<Driver>>()
 
@@ -248,7 +252,7 @@ export async function openStoredLookups(
   const { createSingleLookups } = await import('../../runs/stored-lookups.js')
   const { isKnown } = await import('../../client/kept-keys.js')
   const { holdLookups, fileLocks, leasesOver, stopKilledRuns } = await import('../../runs/records.js')
-  const opened = once(() => (address === undefined ? stateOf(context) : openStateOf(context, address)))
+  const opened = once(() => stateAt(context, address))
   let aheadMs = 0
   return createSingleLookups({
     clock: { now: () => clock.now() + aheadMs },

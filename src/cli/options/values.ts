@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { Refusal } from '../../api/calls/errors.js'
 import { dayMs, dayOf } from '../../api/values/dates.js'
+import { unitMs } from '../../api/values/duration.js'
 import { nearest } from '../../api/values/nearest.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { type Period, periodEnd, periodStart } from '../../engine/clock.js'
@@ -77,14 +78,15 @@ export function costs(text: string, before: Readonly<Record<string, number>> = {
 
 export const repeated = (text: string, before: readonly string[] = []): string[] => [...before, text]
 
-const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
 /** Reads a duration such as `90s`, `15m`, `2h`, `1d` or `1d12h`; returns milliseconds. */
 export function durationMs(text: string): number {
   if (!/^(?:0|(?:\d+(?:\.\d+)?[smhd])+)$/.test(text))
     throw new InvalidArgumentError('Write a duration like 90s, 15m, 2h or 1d.')
   const parts = [...text.matchAll(/([\d.]+)([smhd])/g)]
-  const ms = parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitMs[unit] ?? 0), 0)
+  const ms = parts.reduce(
+    (sum, [, count, unit = '']) => sum + Number(count) * unitMs[unit as keyof typeof unitMs],
+    0,
+  )
   if (ms > 100 * 366 * dayMs) throw new InvalidArgumentError('Give at most 100 years.')
   return Math.round(ms)
 }

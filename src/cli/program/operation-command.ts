@@ -173,8 +173,8 @@ export async function callOperation(
 
 /** Runs the command of an operation: for the rows of a file, or for one request. Returns the exit code. */
 async function runOperation(context: Context, asked: OperationRequest): Promise<number> {
-  const place = context.withDatabase(databaseOf(asked.invocation) ?? context.home.engine)
-  const request = { ...asked, operation: await place.priced(asked.operation) }
+  const asking = context.withDatabase(databaseOf(asked.invocation) ?? context.home.engine)
+  const request = { ...asked, operation: await asking.priced(asked.operation) }
   const { operation, shape, input: given } = request
   const { options } = request.invocation
   checkEngineFilters(context, given)

@@ -1,7 +1,7 @@
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
-import { engineName } from '../../runs/target-name.js'
+import { engineName, localName } from '../../runs/target-name.js'
 import type { Context, GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
 import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
@@ -198,8 +198,6 @@ export function profileOrigins({ profile, origin }: RemoteTarget, settings: Sett
 
 /** Returns all addresses of a target as they are given. */
 export const addressesText = ({ baseUrl, otherUrls }: RemoteTarget): string => [baseUrl, ...otherUrls].join()
-
-const localName = 'local'
 
 /** Returns the recorded name of a target. */
 export async function targetName(context: Context): Promise<string> {

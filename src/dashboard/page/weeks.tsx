@@ -1,3 +1,4 @@
+import { isoDay } from '../../api/values/dates.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import { periodStart } from '../../engine/clock.js'
 import { Bar, formatNumber, none, Table } from './elements.js'
@@ -21,8 +22,8 @@ export interface Week {
 export async function weeksOf(ports: DashboardPorts, admin: Admin): Promise<readonly Week[]> {
   const { target } = ports
   const members = await admin.members()
-  const monday = new Date(periodStart('week', ports.now())).toISOString().slice(0, 10)
-  const today = new Date(ports.now()).toISOString().slice(0, 10)
+  const monday = isoDay(periodStart('week', ports.now()))
+  const today = isoDay(ports.now())
   const spent = target.isServer ? await ports.spent({ from: monday, to: today }) : []
   return members.map(({ id, email, name, weeklyLimit: limit, consentPersonalEmail: consent, ...member }) => {
     const counted = member.spentAtServers.find(({ server }) => server === target.name)?.spent ?? 0
@@ -36,7 +37,7 @@ export async function weeksOf(ports: DashboardPorts, admin: Admin): Promise<read
       limit,
       consent,
       createdAt: member.createdAt,
-      // Without a limit only the ledger knows it; with one, what is set aside counts, too.
+      // Without a limit only the ledger knows it; with one, what is held counts, too.
       spent: !target.isServer ? member.spentThisWeek : limit === null ? onRecord : counted,
       elsewhere: limit === null ? [] : member.spentAtServers.filter(({ server }) => server !== target.name),
     }

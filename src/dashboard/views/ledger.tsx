@@ -1,5 +1,5 @@
 import { commandOf } from '../../api/operations/table.js'
-import { dayMs, dayOf } from '../../api/values/dates.js'
+import { dayMs, dayOf, isoDay } from '../../api/values/dates.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { MovementRecord } from '../../engine/admin/report.js'
 import type { Grouping } from '../../engine/credits/ledger.js'
@@ -93,8 +93,10 @@ async function readDays(ports: DashboardPorts, by: readonly By[], { from, to }: 
   const now = isOfMachine(ports, by)
     ? ports.now()
     : ((await (await ports.admin())?.clock())?.now ?? ports.now())
-  const day = (at: number) => new Date(at).toISOString().slice(0, 10)
-  return { from: isDay(from) ? from : day(now - (usualDays - 1) * dayMs), to: isDay(to) ? to : day(now) }
+  return {
+    from: isDay(from) ? from : isoDay(now - (usualDays - 1) * dayMs),
+    to: isDay(to) ? to : isoDay(now),
+  }
 }
 
 const isDay = (text: string | undefined): text is string => dayOf(text ?? '') !== undefined

@@ -1,12 +1,12 @@
 import { isMeteredPlan, type QuotaName, quotaLabel } from '../../api/operations/plans.js'
 import { commandOf } from '../../api/operations/table.js'
-import { dayMs } from '../../api/values/dates.js'
+import { dayMs, isoDay } from '../../api/values/dates.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Consumption } from '../../engine/credits/ledger.js'
 import { describeFaults } from '../../engine/tables/faults.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import { sumSpent } from '../../runs/journal/spending.js'
-import { isEngineName } from '../../runs/target-name.js'
+import { isServerName } from '../../runs/target-name.js'
 import {
   Bar,
   count,
@@ -36,10 +36,11 @@ export const overview: View = {
     const from = await firstDay(ports, engine)
     // First, as a server takes its time, and the rest is to be no older.
     const limits = await ports.limits()
+    const onRecord = target.isServer ? await ports.spent({ from: isoDay(from), to: isoDay(ports.now()) }) : []
     const [status, days, operations, weeks] = await Promise.all([
       engine?.status(),
-      spentBy(ports, engine, from, 'day'),
-      spentBy(ports, engine, from, 'operation'),
+      spentBy(ports, engine, onRecord, from, 'day'),
+      spentBy(ports, engine, onRecord, from, 'operation'),
       admin ? weeksOf(ports, admin) : [],
     ])
     const work = engine ? (await engine.jobs(20, 'running')).concat(await engine.jobs(20, 'queued')) : []
@@ -107,20 +108,18 @@ async function firstDay(ports: DashboardPorts, engine: Admin | undefined): Promi
   return Math.floor(now / dayMs) * dayMs - (chartDays - 1) * dayMs
 }
 
-const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
-
 /** Sums what was spent since a day: the movements of an engine, else what this machine has on record at the server. */
 async function spentBy(
   ports: DashboardPorts,
   engine: Admin | undefined,
+  onRecord: Awaited<ReturnType<DashboardPorts['spent']>>,
   from: number,
   by: 'day' | 'operation',
 ) {
   if (engine) return engine.consumption({ from }, [by])
   const { target } = ports
-  const all = target.isServer ? await ports.spent({ from: isoDay(from), to: isoDay(ports.now()) }) : []
   return sumSpent(
-    all.filter((one) => one.target === target.name && one.credits > 0),
+    onRecord.filter((one) => one.target === target.name && one.credits > 0),
     [by],
   ) as readonly Pick<Consumption, 'credits' | 'day' | 'operation'>[]
 }
@@ -131,9 +130,7 @@ async function spentAtServers(ports: DashboardPorts): Promise<Html> {
     from: isoDay(ports.now() - (chartDays - 1) * dayMs),
     to: isoDay(ports.now()),
   })
-  const there = all.filter(
-    ({ target, credits }) => target !== 'local' && !isEngineName(target) && credits > 0,
-  )
+  const there = all.filter(({ target, credits }) => isServerName(target) && credits > 0)
   if (there.length === 0) return ''
   return (
     <Section title="Spent at servers in 30 days" wide>
@@ -372,7 +369,7 @@ const step = 14
 function dayChart(sums: readonly Pick<Consumption, 'day' | 'credits'>[], from: number) {
   const known = new Map(sums.map((sum) => [sum.day, sum.credits]))
   const days = Array.from({ length: chartDays }, (_, at) => {
-    const by = new Date(from + at * dayMs).toISOString().slice(0, 10)
+    const by = isoDay(from + at * dayMs)
     return { by, credits: known.get(by) ?? 0 }
   })
   const most = Math.max(1, ...days.map(({ credits }) => credits))

@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import { planOf } from '../../api/operations/plans.js'
-import { dayMs } from '../../api/values/dates.js'
+import { dayMs, isoDay } from '../../api/values/dates.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import {
   addRow,
@@ -305,7 +305,7 @@ export async function readConsumption(
   return rows.map((row) => (row.day === undefined ? row : { ...row, day: dayOf(Number(row.day)) }))
 }
 
-const dayOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
+const dayOf = (day: number) => isoDay(day * dayMs)
 
 /** The part of a member that counting needs; with `server`, the credits of that server are counted, in real time. */
 type WeeklySpender = Pick<Member, 'id' | 'workspaceId'> & { readonly server?: string }

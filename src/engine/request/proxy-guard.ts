@@ -111,7 +111,7 @@ async function refuseWithoutConsent(id: OperationId, input: Input): Promise<Repl
   const row = operation(id)
   try {
     validate(id, await shapeOf(id), input)
-    return toRefusal(new ApiError('consent_required'), row)
+    throw new ApiError('consent_required')
   } catch (error) {
     if (error instanceof ApiError) return toRefusal(error, row)
     throw error

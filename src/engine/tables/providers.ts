@@ -1,4 +1,4 @@
-import { dayMs } from '../../api/values/dates.js'
+import { dayMs, isoDay } from '../../api/values/dates.js'
 import { type Connection, insertInto, readNumber } from '../../storage/driver/connection.js'
 import { column, type RecordOf, RecordTable } from './record-table.js'
 
@@ -210,7 +210,7 @@ const groupings = {
   run: 'run',
 } as const
 
-const toDay = (day: string | number) => new Date(Number(day) * dayMs).toISOString().slice(0, 10)
+const toDay = (day: string | number) => isoDay(Number(day) * dayMs)
 
 export interface CallSums
   extends Record<'provider' | 'kind' | 'by', string>,

@@ -28,6 +28,8 @@ export interface KeptEvent extends ReceivedDelivery {
 export interface EventFilter {
   /** A whole name, or one of its halves: `lead_search`, `completed`. */
   readonly event?: string
+  /** Id of the search that it belongs to. */
+  readonly search?: string
   /** Received at or after. */
   readonly since?: number
   /** Received before. */
@@ -59,13 +61,14 @@ export function eventsOver(driver: Driver, clean: CleanDelivery = unchanged) {
       ),
     /** Returns events behind the one with the number `after`, at most `limit`. */
     list: async (
-      { event, since, until }: EventFilter,
+      { event, search, since, until }: EventFilter,
       order: 'newest' | 'oldest',
       limit: number,
       after?: number,
     ): Promise<ListedEvent[]> => {
       const [behind, direction] = order === 'newest' ? ['<', 'DESC'] : ['>', 'ASC']
       const { where, values } = joinGiven([
+        ['search = ?', search],
         ['received_at >= ?', since],
         ['received_at < ?', until],
         [`seq ${behind} ?`, after],

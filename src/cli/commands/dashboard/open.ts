@@ -22,7 +22,7 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { KeptEvent } from '../../../storage/state/webhook-inbox.js'
-import { isRefused, limitsOf, toldWindows } from '../../call/limits.js'
+import { isRefused, limitsOf, reportedWindows } from '../../call/limits.js'
 import { createSpendingLayer, openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { storedKey } from '../../context/credentials.js'
@@ -158,7 +158,7 @@ async function readServerLimits(context: Context): Promise<ShownLimits | Problem
   try {
     const found = await limitsOf(context.withGlobals({ timeout }))
     if (isRefused(found)) return reportOfReply(found.reply)
-    return { ...found, windows: await toldWindows(found) }
+    return { ...found, windows: await reportedWindows(found) }
   } catch (error) {
     const known = reportOf(error)
     if (known) return known

@@ -252,7 +252,7 @@ async function showReport(
   for (const path of leftAlone)
     context.notify(`No row is left, and some failed: ${formatPath(path, context.streams)} stays as it was.`)
   if (wasFinished && steps.some(({ failed }) => failed > 0))
-    context.notify('Rows that failed are asked for again with --fresh; what was paid for is reused.')
+    context.notify('Add --fresh to retry the rows that failed; paid answers are reused.')
   if (stopped) {
     const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
     const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}`]
@@ -278,7 +278,7 @@ function noteSearch(context: Context, { source, since }: Flow, { steps, stopped 
   const known = steps.reduce((sum, { left_out = 0 }) => sum + left_out, 0)
   if (since && known > 0 && (steps[0]?.out ?? 0) >= limit)
     context.notify(
-      `${name} charges for every record, also for the ${formatNumber(known)} that were known. For those behind them, raise its limit.`,
+      `${name} charges for every record, also for the ${formatNumber(known)} that were known. Raise its limit to get more.`,
     )
 }
 

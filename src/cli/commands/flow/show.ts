@@ -3,7 +3,7 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
-import { type FlowRecord, flowOperation, likeStep } from '../../../flows/run.js'
+import { type FlowRecord, flowOperation, isRecordOf, likeStep } from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
@@ -97,10 +97,11 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
 /** Quotes a flow: from its own history where there is enough, else from usual rates. Sends free questions only. */
 export async function makeFlowQuote(context: Context, flow: Flow, path: string, listed: number) {
   const { runs, database } = await openRuns(context)
-  const earlier = (await runs.list()).find(({ operation, file, request }) => {
-    const { flow: name, steps = [] } = parseJson(request) as Partial<FlowRecord>
-    return operation === flowOperation && file === path && name === flow.name && steps.length > 0
-  })
+  const earlier = (await runs.list()).find(
+    (run) =>
+      isRecordOf(run, flow.name, path) &&
+      ((parseJson(run.request) as Partial<FlowRecord>).steps ?? []).length > 0,
+  )
   const known = earlier ? (parseJson(earlier.request) as FlowRecord).steps : []
   const target = await targetName(context)
   let balance: number | null = null

@@ -1,9 +1,10 @@
 import { type Input, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
+import { isoDay } from '../../../api/values/dates.js'
 import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import type { RunsLocation } from '../../../runs/records.js'
-import { shownTarget } from '../../../runs/target-name.js'
+import { isServerName, shownTarget } from '../../../runs/target-name.js'
 import { callOnce } from '../../call/send.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
@@ -112,10 +113,10 @@ export const checkCommand: CommandFactory = ({ command }) =>
  * Returns the contexts of the targets to compare with: the chosen one; where that is the engine of this machine only by
  * default, also the servers that members spent at through a proxy, and the engine only where it spent something itself.
  */
-async function targetsToCheck(context: Context, place: RunsLocation, days: Days): Promise<Context[]> {
+async function targetsToCheck(context: Context, location: RunsLocation, days: Days): Promise<Context[]> {
   if (!context.isLocal() || context.globals.local) return [context]
-  const spent = await (await openSpending(context, place)).list({ ...days, profile: profileName(context) })
-  const atServers = spent.filter(({ target, member }) => member !== null && shownTarget(target) !== 'local')
+  const spent = await (await openSpending(context, location)).list({ ...days, profile: profileName(context) })
+  const atServers = spent.filter(({ target, member }) => member !== null && isServerName(target))
   const servers = [...new Set(atServers.map(({ target }) => target))].map((baseUrl) =>
     // It was permitted when the proxy was started.
     context.withGlobals({ baseUrl, insecureHttp: true }),
@@ -125,9 +126,9 @@ async function targetsToCheck(context: Context, place: RunsLocation, days: Days)
 }
 
 /** Returns what is on record here beside what the target says that all of its users consumed. */
-async function compareWithTarget(context: Context, place: RunsLocation, days: Days) {
+async function compareWithTarget(context: Context, location: RunsLocation, days: Days) {
   const who = { profile: profileName(context), target: await targetName(context) }
-  const spending = await openSpending(context, place)
+  const spending = await openSpending(context, location)
   const spent = await spending.list({ ...days, ...who })
   const ledger = spent.reduce((sum, { credits }) => sum + credits, 0)
   const range = await chooseRange(context, days, spent)
@@ -153,8 +154,6 @@ async function chooseRange(context: Context, { from, to }: Days, spent: readonly
   const [end = today] = [to ?? today, itsToday].sort().reverse()
   return { start_date: from ?? start, end_date: to ?? end }
 }
-
-const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 async function readConsumption(context: Context, range: Input) {
   const reply = await callOnce(context, 'credits.consumption', range)

@@ -1,7 +1,7 @@
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { isListedPlan, planOf, type QuotaName, quotaLabel } from '../../../api/operations/plans.js'
 import { commandOf } from '../../../api/operations/table.js'
-import { isRefused, type Limits, limitsOf, toldWindows } from '../../call/limits.js'
+import { isRefused, type Limits, limitsOf, reportedWindows } from '../../call/limits.js'
 import { reportRefusal } from '../../call/print.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime } from '../../options/values.js'
@@ -23,7 +23,7 @@ export const limitsCommand: CommandFactory = ({ command }) =>
       if (isRefused(found)) return reportRefusal(context, found.operation, found.reply)
       if (!context.isLocal()) context.notify(describeUnknown(found))
       const { member, weekly = null, ...all } = found
-      const limits = { ...all, windows: context.isLocal() ? all.windows : await toldWindows(all) }
+      const limits = { ...all, windows: context.isLocal() ? all.windows : await reportedWindows(all) }
       const source = (await context.source(member)) ?? null
       const layout = (_: unknown, look: Look) =>
         formatLimits({ ...limits, weekly }, source, look, options.all === true)
