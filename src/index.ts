@@ -38,8 +38,8 @@ export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 /** Where a local engine keeps its state, and the replacements for tests. */
 interface EngineOptions {
   /**
-   * Path or `postgres://` address of the engine's database; in memory by default. With one in the home of the commands, its
-   * providers are asked with the keys that are stored there.
+   * Path or `postgres://` address of the engine's database; in memory by default. Its data vendors
+   * are asked with the keys in `credentials.json` beside it, if there is one.
    */
   readonly engine?: string
   /**
@@ -106,7 +106,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
   return { caller: withTypes(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
 }
 
-/** Returns a key that commands have stored in the folder of an engine, which is their home. */
+/** Returns a key that commands have stored beside an engine, as they do with `PROSPECT_HOME`. */
 function keyBeside(engine: string, name: string): string | undefined {
   const file = join(dirname(engine), 'credentials.json')
   if (engine === ':memory:' || isPostgres(engine) || !existsSync(file)) return undefined

@@ -294,6 +294,12 @@ describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
     await expectAccessible(page)
   })
 
+  it('shows, and forwards, only the events of the search that it is asked for', async () => {
+    const page = await full.open('inbox?search=nothing')
+    expect(await page.getByRole('region', { name: 'Received events' }).locator('tbody tr').count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Forward these events' }).count()).toBe(0)
+  })
+
   it('says in a sentence what is wrong with an action', async () => {
     const { page } = await full.watch('inbox')
     await page.getByLabel('Address').fill('http://127.0.0.1:9/none')

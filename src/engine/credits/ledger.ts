@@ -370,11 +370,11 @@ export async function readWeekLeft(
 /** Returns the week of a member as the API reports it. */
 export const reportWeek = (week: WeekLeft | null) => {
   if (!week) return null
-  const { resetsAt, ...left } = week
-  return { ...left, resets_at: new Date(resetsAt).toISOString() }
+  const { resetsAt, ...amounts } = week
+  return { ...amounts, resets_at: new Date(resetsAt).toISOString() }
 }
 
-/** The same by the limit as it is now, which may differ from when the request began; `undefined` without a limit. */
+/** Returns the allowance by the limit as it is now, which may differ from when the request began; `undefined` without a limit. */
 export async function readAllowanceNow(tx: Connection, member: WeeklySpender, now: number) {
   const limit = await readWeeklyLimit(tx, member.id)
   return limit === null ? undefined : await readAllowance(tx, member, limit, now)

@@ -89,6 +89,7 @@ describe('received events', () => {
     expect(await all({})).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(await all({ event: 'lead_search.record' })).toEqual(['a'])
     expect(await all({ event: 'lead_search' })).toEqual(['a', 'b'])
+    expect(await all({ search: 's1' })).toEqual(['a', 'b'])
     expect(await all({ event: 'completed' })).toEqual(['b', 'c', 'd'])
     expect(await all({ event: 'search' })).toEqual([])
     expect(await all({ since: start + 1, until: start + 3 })).toEqual(['b', 'c'])

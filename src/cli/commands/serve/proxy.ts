@@ -106,9 +106,10 @@ export async function openProxy(
 }
 
 /**
- * Opens the layers of a governed proxy: keys of this machine's workspace are checked and replaced with the server's, then
- * what the members have paid for is answered from the store, unless the setting `max_age` is 0. What is sent counts towards the weekly limit of its member
- * and is put on record with its cost, and its answer is stored.
+ * Opens the layers of a governed proxy: keys of this machine's workspace are checked and replaced with the server's,
+ * members get their own account and consent, and what they have paid for is answered from the store, unless the setting
+ * `max_age` is 0. What is sent counts towards the weekly limit of its member and is recorded with its cost, and its answer is
+ * stored.
  */
 async function openLayers(context: Context, apiKey: string, work: ProxiedWork, suppressed: Layer) {
   await openAdmin(context)
