@@ -29,7 +29,10 @@ export class Subjects {
     if (subject.keys.every(({ sort }) => sort === 'name')) {
       const names = JSON.stringify(subject.keys)
       const known = this.#onlyNamed.get(names)
-      if (known) return addFields(latest(known), record)
+      if (known) {
+        addFields(latest(known), record)
+        return
+      }
       this.#onlyNamed.set(names, subject)
     }
     // Joining adds to them.
