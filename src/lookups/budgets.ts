@@ -72,6 +72,16 @@ async function spendingDay(connection: Connection, profile: string, now: number)
   return day > isoDay(now) ? day : isoDay(now)
 }
 
+const lockSql = `INSERT INTO budgets (scope, spent, held) VALUES (?, 0, 0)
+  ON CONFLICT (scope) DO UPDATE SET held = budgets.held`
+
+/**
+ * Locks the days of a profile until the transaction ends: its runs may be of several workspaces, which do not wait for each
+ * other, and no two may hold the same credits.
+ */
+export const lockDays = async (connection: Connection, profile: string): Promise<void> =>
+  void (await connection.run(lockSql, `days of ${profile}`))
+
 const usedBy = (connection: Connection, scopes: readonly string[]): Promise<number> =>
   readNumber(connection, runsSql, JSON.stringify(scopes))
 

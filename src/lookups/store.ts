@@ -25,6 +25,7 @@ import {
   countBudget,
   countSpent,
   holdBudget,
+  lockDays,
   type Scopes,
   scopesOf,
 } from './budgets.js'
@@ -315,8 +316,15 @@ export async function openLookups(
   )
 }
 
-const unindexedSql =
-  'SELECT number FROM runs WHERE operation = ? AND target = ? AND indexed <> 1 ORDER BY number'
+/**
+ * Returns the scope of a transaction that claims: lookups of another workspace are never equal. Where the workspace is not known
+ * it is everything.
+ */
+export const claimScope = ({ target, workspace }: Pick<LookupsOfRun, 'target' | 'workspace'>): string =>
+  workspace === '' ? '' : `lookups ${target} ${workspace}`
+
+const unindexedSql = `SELECT number, target, workspace FROM runs
+  WHERE operation = ? AND target = ? AND (workspace = ? OR workspace = '') AND indexed <> 1 ORDER BY number`
 const othersSql = `SELECT 1 AS one FROM runs
   WHERE operation = ? AND target = ? AND status = 'running' AND number <> ? LIMIT 1`
 const isIndexedSql = 'SELECT indexed FROM runs WHERE number = ?'
@@ -332,26 +340,31 @@ const indexedAtOnce = 100_000
 /** Lets a run find all lookups of others if it takes their answers, and those that are under way find all of it. */
 async function indexOthers(
   driver: Driver,
-  { number: own, operation, target }: LookupsOfRun,
+  { number: own, operation, target, workspace }: LookupsOfRun,
   takesAnswers: boolean,
 ): Promise<void> {
   const runs = await driver.read(async (connection) => {
-    const found = await connection.all<Pick<LookupsOfRun, 'number'>>(unindexedSql, operation, target)
+    const found = await connection.all<Pick<LookupsOfRun, 'number' | 'target' | 'workspace'>>(
+      unindexedSql,
+      operation,
+      target,
+      workspace,
+    )
     const isFollowed = found.length > 0 && (await connection.get(othersSql, operation, target, own))
     return found.filter(({ number }) => (number === own ? isFollowed : takesAnswers))
   })
-  for (const { number } of runs) {
+  for (const run of runs) {
+    const { number } = run
+    const inScope = <T>(work: (connection: Connection) => T | Promise<T>) =>
+      driver.transaction(work, claimScope(run))
     // From now on it adds each lookup that it makes.
-    await driver.transaction((connection) => connection.run(beginIndexSql, number), 'lookups')
+    await inScope((connection) => connection.run(beginIndexSql, number))
     for (let from = 0; ; ) {
-      const last = await driver.transaction((tx) => indexPortion(tx, number, from), 'lookups')
+      const last = await inScope((connection) => indexPortion(connection, number, from))
       if (last === null) break
       from = last + 1
     }
-    await driver.transaction(
-      (connection) => connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number),
-      'lookups',
-    )
+    await inScope((connection) => connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number))
   }
 }
 
@@ -412,7 +425,7 @@ class StoredLookups {
       try {
         return await this.driver.transaction(
           (connection) => this.#claimAll(connection, rows, isUnderWay),
-          'lookups',
+          claimScope(this.run),
         )
       } catch (error) {
         if (!(error instanceof LookupGone)) throw error
@@ -572,6 +585,9 @@ class StoredLookups {
   ): Promise<Claim[]> {
     const { run, options } = this
     const now = options.now()
+    // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
+    await changeRun(connection, this.#own, heardAt, now, now)
+    if (options.budgets.perDay !== undefined) await lockDays(connection, run.profile)
     const own = await this.#ownOf(connection, rows)
     const equal = await this.#equalOf(connection, rows)
     const budget = await budgetOver(connection, this.#scopes, options.budgets, now)
@@ -617,8 +633,6 @@ class StoredLookups {
     const equals = portion.rows.flatMap(([number = null, ordinal = null, , hash = null]) =>
       hash === null || single.has(ordinal) ? [] : [[hash, number, ordinal]],
     )
-    // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
-    await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
     if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)

@@ -82,7 +82,7 @@ export async function purgeRuns(
     await driver.transaction((connection) => dropRun(connection, number, now), runScope(number))
     if (!identityKey.startsWith(lookupsMark)) runs.push(id)
   })
-  if (answers > 0) await driver.transaction((connection) => connection.run(danglingSql), 'lookups')
+  if (answers > 0) await driver.transaction((connection) => connection.run(danglingSql), 'equal lookups')
   return { runs, answers }
 }
 

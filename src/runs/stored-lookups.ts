@@ -23,6 +23,7 @@ import { judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.j
 import type { RunLocks } from '../lookups/leases.js'
 import {
   type Ask,
+  claimScope,
   type LookupOptions,
   type LookupRow,
   type Lookups,
@@ -117,7 +118,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const { database, holdLock } = await ports.open()
     const name = await holdLock()
     // What another process with this lock had under way is nobody's now.
-    await database.transaction((connection) => connection.run(overSql, name), 'lookups')
+    await database.transaction((connection) => connection.run(overSql, name), `lock ${name}`)
     return name
   }
   let lock = once(takeLock)
@@ -159,7 +160,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       // What the process before this one was killed over is left to whoever asks for it next.
       if (again) await connection.run(leftSql, again.number)
       return again ?? connection.get<SinglesRun>(addSql, ids.uuid(), ...own, clock.now(), fence)
-    }, 'lookups')
+    }, claimScope(of))
     if (!run) throw new Error('the run of single lookups was not recorded')
     const lookups = await openLookups(open.database, { ...of, ...run, identityKey }, { ...options, fence })
     return { lookups, underWay: new Set(), next: run.requests * blockSize }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Ask, LookupOptions, Lookups } from '../../src/lookups/store.js'
+import { type Ask, claimScope, type LookupOptions, type Lookups } from '../../src/lookups/store.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../src/runs/purge.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -107,6 +107,30 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     expect(await look(resumed, row(1, 1))).toBe('store')
     await look(resumed, row(2, 2))
     expect(await look((await begun('c')).lookups, row(2, 2))).toBe('store')
+  })
+
+  it('of another workspace are not waited for, and the budget of a day that both spend is kept', async () => {
+    const of = async (workspace: string) => {
+      const run = await runsOver(driver).add(newRun({ id: workspace, identityKey: workspace, workspace }))
+      return opened(run, { budgets: { perDay: 10 } })
+    }
+    const [one, other] = [await of('one'), await of('other')]
+    const claimed = async (lookups: Lookups, from: number) => {
+      let asked = 0
+      for (let at = from; at < from + 10; at++)
+        asked += (await lookups.claim([row(at, at)]))[0]?.is === 'ask' ? 1 : 0
+      return asked
+    }
+    if (driver.dialect.name === 'postgres') {
+      const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
+      const scope = claimScope({ target: newRun().target, workspace: 'one' })
+      const holding = driver.transaction(() => isOver, scope)
+      expect(await other.claim([row(100, 100)])).toMatchObject([{ is: 'ask' }])
+      end()
+      await holding
+    } else await other.claim([row(100, 100)])
+    const asked = await Promise.all([claimed(one, 0), claimed(other, 20), claimed(one, 40)])
+    expect(asked.reduce((sum, count) => sum + count, 0)).toBe(9)
   })
 
   it('go with their runs', async () => {

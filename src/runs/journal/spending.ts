@@ -6,6 +6,7 @@ import type { RowAnswer } from '../../lookups/answer.js'
 import {
   countSpent,
   holdCall,
+  lockDays,
   releaseCall,
   type Spender,
   type SpentCalls,
@@ -125,6 +126,8 @@ SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits,
   nullif(s.member, '') AS member
 FROM (SELECT * FROM spending WHERE calls > 0 OR suspect > 0) s LEFT JOIN runs r ON r.number = s.run`
 
+const daysScope = (profile: string): string => `days of ${profile}`
+
 export type Spending = ReturnType<typeof spendingOver>
 
 export function spendingOver(driver: Driver) {
@@ -138,18 +141,19 @@ export function spendingOver(driver: Driver) {
       now: number,
     ) =>
       driver.transaction(async (c) => {
+        await lockDays(c, profile)
         const left = Math.max(0, perDay - (await usedToday(c, profile, now)))
         const credits = decide(left)
         // What a killed call holds counts for its day.
         if (credits !== undefined) await holdCall(c, { id, profile, credits }, now)
         return { left, credits }
-      }, 'lookups'),
+      }, daysScope(profile)),
     /** Releases credits that were held, and records what the call has cost. */
     settle: (id: string, ...[spender, spent, now]: SpentCall) =>
       driver.transaction(async (c) => {
         await releaseCall(c, { id, profile: spender.profile }, now)
         if (spent.credits > 0) await countCall(c, spender, spent, now)
-      }, 'lookups'),
+      }, daysScope(spender.profile)),
     /** Returns spending, oldest day first. */
     list: ({ from, to, profile, target }: SpentFilter) => {
       const { where, values } = joinGiven([
