@@ -209,6 +209,7 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.encoding_recognised': { text: 'Encoding: {label}, such as "{sample}". If that looks wrong, name the right one with --encoding.' },
   'csv.first_row_is_data': { text: 'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.' },
   'csv.folder': { text: '{path} is a folder. Name a CSV or .xlsx file in it.' },
+  'csv.footer': { text: ({ rows, firstLine, lastLine, sample }) => `${rows === 1 ? `The row on line ${lastLine} is a footer` : `${count(rows)} rows at the end are a footer, lines ${firstLine}–${lastLine}`} ("${sample}"), and no records: ${rows === 1 ? 'it is' : 'they are'} skipped.` },
   'csv.no_header_left': { text: '--skip-lines {count} leaves no header in the beginning of the file.' },
   'csv.no_names': { text: 'this should name the columns, but all its cells are empty.' },
   'csv.not_regular': { text: '{path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.' },

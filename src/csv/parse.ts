@@ -11,6 +11,8 @@ export interface CsvRow {
   readonly cells: readonly string[]
   /** What a row has that comes from no file. */
   readonly fields?: Fields | undefined
+  /** Whether it is below the records of the file, and none itself. */
+  readonly isFooter?: boolean
 }
 
 /** How a table is written. */

@@ -145,7 +145,7 @@ function customLookup(
 }
 
 /** Whether a row has left the flow. */
-const hasLeft = (cells: readonly string[]): boolean => cells.length === 0
+const hasLeft = ({ cells }: Pick<CsvRow, 'cells'>): boolean => cells.length === 0
 
 function cellsOf(step: RunStep, { line, fields }: FlowRow): readonly string[] {
   if (!fields) return []

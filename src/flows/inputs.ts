@@ -6,7 +6,7 @@ import { Refusal } from '../api/calls/errors.js'
 import { isObject, resultOr } from '../api/values/objects.js'
 import { openInput } from '../runs/find-run.js'
 import { rowInput } from '../runs/input/mapping.js'
-import { isBlank } from '../runs/input/table.js'
+import { isNoRecord } from '../runs/input/table.js'
 import { isRecords, type ListPorts, mapList } from '../runs/lists.js'
 import type { InputChoices } from '../runs/request.js'
 import { type FlowRow, recordNameOf } from './fields.js'
@@ -55,8 +55,9 @@ export async function* tableRows({ table, mapped }: NonNullable<Flow['table']>):
   const toFields = rowInput(mapped.mapping)
   const names = mapped.mapping.columns.map(({ field }) => [field, recordNameOf(mapped.kind, field)] as const)
   for await (const rows of table.rows())
-    yield rows.map(({ line, cells }) => {
-      if (isBlank(cells)) return { line, fields: undefined }
+    yield rows.map((row) => {
+      const { line, cells } = row
+      if (isNoRecord(row)) return { line, fields: undefined }
       const found = toFields(cells)
       const input = Object.fromEntries(table.header.map((name, at) => [name, cells[at] ?? '']))
       const own = Object.fromEntries(names.map(([field, name]) => [name, found[field] ?? null]))

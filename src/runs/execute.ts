@@ -695,7 +695,7 @@ class Launcher {
   #isValid(state: RowState): boolean {
     const { batch } = this.ports
     const { cells } = state.row
-    const unneeded = batch.skip?.(cells) ? 'skipped' : batch.isKnown?.(cells) ? 'known' : undefined
+    const unneeded = batch.skip?.(state.row) ? 'skipped' : batch.isKnown?.(cells) ? 'known' : undefined
     const problem = unneeded === undefined ? prepare(batch, batch.table.header, state) : null
     if (problem === undefined) return true
     const status = unneeded ?? 'invalid'

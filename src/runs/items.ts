@@ -6,9 +6,10 @@ import { bodyLimits } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { countValues, toJson } from '../api/values/json.js'
+import { FooterCounter } from '../csv/footer.js'
 import { LeftOutCounter, type LeftOutValue } from '../csv/names.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
-import { isBlank, type Table } from './input/table.js'
+import { isNoRecord, type Table } from './input/table.js'
 import { ReasonCounter } from './output/report.js'
 import type { Rejects } from './output/writer.js'
 import { checkWidth, identityOf, type Lookup } from './plan/lookup.js'
@@ -40,12 +41,14 @@ export async function readItems(
   const items: Input[] = []
   const lines: number[] = []
   let known = 0
+  const footer = new FooterCounter()
   const reasons = new ReasonCounter()
   const counter = new LeftOutCounter()
   try {
     reading: for await (const rows of table.rows())
-      for (const { cells, line } of rows) {
-        if (isBlank(cells)) continue
+      for (const row of rows) {
+        if (footer.add(row) || isNoRecord(row)) continue
+        const { cells, line } = row
         const leftOut: Pick<LeftOutValue, 'field' | 'value'>[] = []
         const input = toInput(cells, (field, value) => leftOut.push({ field, value }))
         const refusal = refusalOf(() => {
@@ -77,6 +80,7 @@ export async function readItems(
     /** Whether there are more than an array takes, and the rest was not read. */
     isCut: items.length > maxItems,
     problems,
+    footer: footer.found,
     counts: { ...counts, invalid_reasons: reasons.counts, not_understood: counter.counts },
   }
 }

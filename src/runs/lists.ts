@@ -173,7 +173,7 @@ export function tableList(
     async *rows() {
       for await (const batch of table.rows())
         yield batch
-          .filter(({ cells }) => cells.length === header.length)
+          .filter(({ cells, isFooter }) => cells.length === header.length && !isFooter)
           .map(({ cells, line }) => ({
             line,
             fields: toFields(cells),

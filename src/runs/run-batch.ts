@@ -1,5 +1,6 @@
 import { isoDay } from '../api/values/dates.js'
 import { parseJson, toJson } from '../api/values/json.js'
+import { footerNote } from '../csv/footer.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { execute } from './execute.js'
 import {
@@ -107,6 +108,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const samples = await samplesOf(request, identity, records.runs)
   checkSheetRows(request.output, count)
   if (check.ragged > 0) ports.dialog.showRagged(check.ragged, check.firstRagged)
+  if (check.footer) ports.notify(footerNote(check.footer))
   if (known) ports.dialog.showKnownRun(known)
   return {
     request,

@@ -257,10 +257,19 @@ export type ImportReport = ReturnType<typeof toReport>
 /** Returns what became of a file; `leftOut` are values that records are without, because they were not understood. */
 function toReport(
   tally: Readonly<ImportTally>,
-  { mapping, ignored, samples = {}, encoding }: FileColumns,
+  { mapping, ignored, samples = {}, encoding, footer }: FileColumns,
   leftOut: readonly LeftOutValues[],
 ) {
-  return { ...tally, rejected: [...tally.rejected], leftOut, mapping, ignored, samples, encoding }
+  return {
+    ...tally,
+    rejected: [...tally.rejected],
+    leftOut,
+    mapping,
+    ignored,
+    samples,
+    encoding,
+    footer: footer?.found,
+  }
 }
 
 const maxRejectedKept = 1_000

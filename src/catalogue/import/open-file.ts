@@ -3,6 +3,7 @@ import { parseJson, toJson } from '../../api/values/json.js'
 import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
 import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, checkText, decode, sampleOf } from '../../csv/encoding.js'
+import { FooterCounter, markFooter } from '../../csv/footer.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
@@ -78,10 +79,12 @@ async function* toTexts(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
 /** Reads the rows of a CSV file whose first row names the columns, or is data. */
 async function readCsvRows(
   kind: RecordKind,
-  batches: AsyncGenerator<readonly CsvRow[]>,
+  read: AsyncIterable<readonly CsvRow[]>,
   { map, header }: ImportOptions,
   original: Omit<OriginalFile, 'header'>,
 ): Promise<InputRows> {
+  const batches = markFooter(read)
+  const footer = new FooterCounter()
   const [top, ...first] = await readNonEmpty(batches)
   if (!top) throw new Refusal('import.empty')
   const { samples, failure } = await readSamples(top.cells.length, first, batches)
@@ -93,7 +96,13 @@ async function readCsvRows(
   return {
     ...columns,
     original: { ...original, header: names },
-    batches: toInputRows(continueWith([rows], failure, batches), columns.fields, kind, map),
+    footer,
+    batches: toInputRows(
+      withoutFooter(continueWith([rows], failure, batches), footer),
+      columns.fields,
+      kind,
+      map,
+    ),
   }
 }
 
@@ -101,20 +110,25 @@ async function readCsvRows(
 async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerator<readonly CsvRow[]>) {
   const sample = new ColumnSample(width)
   let isWanted = true
-  for (const row of first) if (isWanted) isWanted = sample.add(row.cells)
+  for (const row of first) if (isWanted && !row.isFooter) isWanted = sample.add(row.cells)
   try {
     while (isWanted) {
       const { value, done } = await batches.next()
       if (done) break
       for (const row of value) {
         first.push(row)
-        isWanted &&= sample.add(row.cells)
+        if (!row.isFooter) isWanted &&= sample.add(row.cells)
       }
     }
     return { samples: sample.cells, failure: undefined }
   } catch (error) {
     return { samples: sample.cells, failure: { error } }
   }
+}
+
+async function* withoutFooter(batches: AsyncIterable<readonly CsvRow[]>, footer: FooterCounter) {
+  for await (const rows of batches)
+    yield rows.at(-1)?.isFooter ? rows.filter((row) => !footer.add(row)) : rows
 }
 
 /** Yields what was read first, then the rest; where it could not be read on, throws what it failed with. */

@@ -1,5 +1,6 @@
 import type { Awaitable, Fields } from '../../api/values/objects.js'
 import type { Encoding } from '../../csv/detect-encoding.js'
+import type { FooterCounter } from '../../csv/footer.js'
 import type { LeftOutValue } from '../../csv/names.js'
 
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
@@ -63,6 +64,8 @@ export interface InputRows {
   readonly samples?: Readonly<Record<string, string>>
   /** The encoding of a CSV file that was recognised by its letters, with a value that has such letters. */
   readonly encoding?: Pick<Encoding, 'label' | 'sample'> | undefined
+  /** The rows below the records of a CSV file, as far as it is read. */
+  readonly footer?: FooterCounter
   /** Absent where the file is not CSV. */
   readonly original?: OriginalFile | undefined
   readonly batches: AsyncIterable<readonly InputRow[]>

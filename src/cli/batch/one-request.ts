@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { footerNote } from '../../csv/footer.js'
 import { openInput } from '../../runs/find-run.js'
 import { checkTable, selectRows } from '../../runs/input/table.js'
 import { checkCount, checkSize, type Items, itemOf, quoteItems, readItems } from '../../runs/items.js'
@@ -122,6 +123,7 @@ async function gatherRows(
   const explain = explainRows(describe, mapping)
   const rows = await readItems(operation, item, selected, mapping, explain, rejects, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
+  if (rows.footer) context.notify(describe(footerNote(rows.footer)))
   for (const line of formatLeftOut(rows.counts.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
   return { mapping, output, rows, rejects }

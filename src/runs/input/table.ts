@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import { detectEncoding, type Encoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, readChunks, sampleOf } from '../../csv/encoding.js'
+import { FooterCounter, markFooter } from '../../csv/footer.js'
 import { RepeatedKeys, RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, type RepeatedName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
@@ -36,7 +37,7 @@ export async function openTable(path: string, options: ReadOptions = {}) {
   const detected = detectFormat(sample, options.skipLines ?? (options.header === false ? 0 : undefined))
   const { delimiter = detected.delimiter } = options
   const { preamble } = detected
-  const rows = () => readRows(fileChunks(path, copy), encoding, { delimiter, preamble }, options)
+  const rows = () => markFooter(readRows(fileChunks(path, copy), encoding, { delimiter, preamble }, options))
   const { first, samples } = await readBeginning(path, rows())
   const hasHeader = options.header === false ? first.cells.some(isOwnName) : !isData(first.cells, samples)
   const { names, repeated } = hasHeader
@@ -121,7 +122,7 @@ async function readBeginning(
     for await (const batch of batches)
       for (const row of batch) {
         if (first) {
-          if (!sample.add(row.cells)) return { first, samples: sample.cells }
+          if (!row.isFooter && !sample.add(row.cells)) return { first, samples: sample.cells }
           continue
         }
         first = row
@@ -179,9 +180,9 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
   }
 }
 
-/** Whether a row is a blank line as spreadsheets write it: delimiters only. */
-export const isBlank = (cells: readonly string[]): boolean =>
-  cells.length > 1 && cells.every((cell) => cell.trim() === '')
+/** Whether a row is no record: a line of a footer, or a blank one as spreadsheets write it, of delimiters only. */
+export const isNoRecord = ({ cells, isFooter = false }: Pick<CsvRow, 'cells' | 'isFooter'>): boolean =>
+  isFooter || (cells.length > 1 && cells.every((cell) => cell.trim() === ''))
 
 /**
  * Returns the rows of a table that has `total` rows that a run looks up, and their number: the first `rows`, and of all
@@ -230,11 +231,12 @@ const bytesPerRow = 32
 export async function checkTable(
   table: Table,
   identityOf?: (cells: readonly string[]) => string | undefined,
-  skip: (cells: readonly string[]) => boolean = () => false,
+  skip: (row: CsvRow) => boolean = () => false,
 ) {
   const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
-  const check = await countTable(table, ({ cells }) => {
-    if (!identityOf || skip(cells) || cells.length !== table.header.length) return
+  const check = await countTable(table, (row) => {
+    const { cells } = row
+    if (!identityOf || skip(row) || cells.length !== table.header.length) return
     const identity = orInvalid(() => identityOf(cells))
     if (identity !== undefined) repeats?.see(identity)
   })
@@ -246,17 +248,18 @@ async function countTable({ header, rows: read }: Table, each: (row: CsvRow) => 
   let rows = 0
   let ragged = 0
   let firstRagged: number | undefined
+  const footer = new FooterCounter()
   for await (const batch of read()) {
     rows += batch.length
     for (const row of batch) {
-      if (row.cells.length !== header.length) {
+      if (!footer.add(row) && row.cells.length !== header.length) {
         ragged++
         firstRagged ??= row.line
       }
       each(row)
     }
   }
-  return { rows, ragged, firstRagged }
+  return { rows, ragged, firstRagged, footer: footer.found }
 }
 
 /** Tells which rows of a file are about the same people, and what a row is known by before the others are. */
@@ -276,12 +279,13 @@ export interface PeopleOfRows {
 export async function checkPeople(
   table: Table,
   people: PeopleOfRows,
-  skip: (cells: readonly string[]) => boolean = () => false,
+  skip: (row: CsvRow) => boolean = () => false,
 ) {
   const expected = Math.ceil(table.bytes / bytesPerRow)
   const [repeats, seen] = [new RepeatFilter(expected), new RepeatedKeys(2 * expected)]
-  const read = ({ cells }: CsvRow) => {
-    if (cells.length !== table.header.length || skip(cells)) return undefined
+  const read = (row: CsvRow) => {
+    const { cells } = row
+    if (cells.length !== table.header.length || skip(row)) return undefined
     return orInvalid(() => people.read(cells))
   }
   const check = await countTable(table, (row) => {

@@ -23,7 +23,7 @@ import {
   parsePins,
   rowInput,
 } from '../input/mapping.js'
-import { isBlank, type PeopleOfRows, type Table } from '../input/table.js'
+import { isNoRecord, type PeopleOfRows, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 import { explainRows } from './explain.js'
 
@@ -107,7 +107,7 @@ export function createLookup(
     ...rowPriceOf(request),
     suppressor,
     ...(operation.quota === undefined ? {} : { units: ({ limit }: Input) => Number(limit ?? 0) }),
-    skip: (cells) => hasFilled?.(cells) || isBlank(cells),
+    skip: (row) => isNoRecord(row) || hasFilled?.(row.cells) === true,
     isKnown:
       known &&
       ((cells) => {
@@ -335,7 +335,7 @@ export interface Lookup {
   /** Returns why a row is invalid, in the names of the file and the command. */
   readonly explain: (refusal: Refusal) => string
   /** Whether a row is not looked up, because it already has the wanted result. */
-  readonly skip?: ((cells: readonly string[]) => boolean) | undefined
+  readonly skip?: ((row: CsvRow) => boolean) | undefined
   /** Whether a row is not looked up, because a list of known rows has it. */
   readonly isKnown?: ((cells: readonly string[]) => boolean) | undefined
   /** Absent where nobody is suppressed. */

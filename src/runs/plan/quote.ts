@@ -244,7 +244,7 @@ class Counter {
     const { lookups, skip, isKnown, isEmailOnly, onlyCountsStored, suppressor, about } = this.counting
     const first = counted.rows
     const { states } = new RowBatch(rows, first)
-    const unskipped = states.filter(({ row }) => skip?.(row.cells) !== true)
+    const unskipped = states.filter(({ row }) => skip?.(row) !== true)
     const meant = unskipped.filter(({ row }) => isKnown?.(row.cells) !== true)
     const prepared = meant.filter((state) => {
       const problem = prepare(this.counting, this.counting.table.header, state)

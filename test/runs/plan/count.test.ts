@@ -43,7 +43,7 @@ async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIV
     },
     explain: ({ message }) => message,
     identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
-    skip: ([name]) => name === 'skip',
+    skip: ({ cells: [name] }) => name === 'skip',
     isKnown: ([name]) => name === 'listed',
     most: ({ price }) => Number(price),
     units: ({ price }) => 2 * Number(price),

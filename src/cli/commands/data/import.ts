@@ -14,6 +14,7 @@ import {
   type RecordKind,
 } from '../../../catalogue/kinds/kind.js'
 import { readChunks } from '../../../csv/encoding.js'
+import { footerNote } from '../../../csv/footer.js'
 import { parsePins } from '../../../runs/input/mapping.js'
 import { encodingNotes } from '../../../runs/input/table.js'
 import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
@@ -233,12 +234,19 @@ async function openInput(
   throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
 }
 
-function showColumns(context: StreamsContext, { mapping, ignored, samples = {}, encoding }: ImportReport) {
+function showColumns(
+  context: StreamsContext,
+  { mapping, ignored, samples = {}, encoding, footer }: ImportReport,
+) {
   const columns = Object.entries(mapping).map(([field, column]) => {
     const sample = samples[field]
     return { field, column, ...(sample ? { sample } : {}) }
   })
-  const shown = { columns, unused: ignored, notes: encoding ? encodingNotes(encoding) : [] }
+  const shown = {
+    columns,
+    unused: ignored,
+    notes: [...(encoding ? encodingNotes(encoding) : []), ...(footer ? [footerNote(footer)] : [])],
+  }
   for (const line of describeMapping(shown, context.streams.stderr.columns, 'not imported'))
     context.notify(oneLine(line))
 }

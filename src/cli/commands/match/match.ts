@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../../api/values/json.js'
 import type { Suppressor } from '../../../catalogue/suppression/suppressor.js'
+import { FooterCounter, footerNote } from '../../../csv/footer.js'
 import type { CsvRow } from '../../../csv/parse.js'
 import type { Match } from '../../../lists/list-index.js'
 import { rowInput } from '../../../runs/input/mapping.js'
@@ -23,6 +24,7 @@ import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { Stop, UsageError } from '../../context/errors.js'
 import { exitOfSignal, interruptible, styledStream } from '../../context/io.js'
+import { describe } from '../../messages.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { fileOf, openFile, pathOf } from '../../output/output.js'
@@ -70,6 +72,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
   const onRows = (rows: number) => progress.update({ rows })
   const toFields = rowInput(mapping)
   const tally = createTally()
+  const footer = new FooterCounter()
   const { output, listed } = await interruptible(context.streams, async (signal) => {
     const checkSignal = () => {
       const exit = exitOfSignal(signal)
@@ -105,7 +108,10 @@ async function match(context: Context, { args: [file = ''], options: given }: In
       for await (const batch of table.rows()) {
         checkSignal()
         const isRagged = ({ cells }: CsvRow) => cells.length !== table.header.length
-        const fields = batch.map((row) => (isRagged(row) ? undefined : toFields(row.cells)))
+        // A line of a footer is about nobody.
+        const fieldsOf = (row: CsvRow) =>
+          footer.add(row) ? {} : isRagged(row) ? undefined : toFields(row.cells)
+        const fields = batch.map(fieldsOf)
         const suppressed = await suppressor?.areAbout(fields)
         const rows = batch.map((row, at) => {
           const match = fields[at] && known.find(fields[at])
@@ -131,6 +137,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
   const seconds = (context.clock.now() - startedAt) / 1_000
   const exit = tally.ragged > 0 && given.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
   for (const line of describeTally(tally, seconds)) context.notify(line)
+  if (footer.found) context.notify(describe(footerNote(footer.found)))
   if (output !== null) context.notify(`Written to ${formatPath(output, context.streams)}`)
   const { rows, yes, maybe, no, suppressed, by, maybeBy, ragged } = tally
   const counts = { kind, rows, yes, maybe, no, suppressed, by, maybe_by: maybeBy, not_compared: ragged }

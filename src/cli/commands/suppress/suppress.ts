@@ -8,6 +8,7 @@ import {
   suppressiblesIn,
 } from '../../../catalogue/suppression/identifiers.js'
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
+import { FooterCounter, footerNote } from '../../../csv/footer.js'
 import { mentionedKeys } from '../../../identity/mentions.js'
 import { freeMailboxes, hasKnownSuffix } from '../../../identity/value-kinds.js'
 import { type Mapping, rowInput } from '../../../runs/input/mapping.js'
@@ -18,6 +19,7 @@ import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { openAdmin, openStateOf, openWorkspaceOwner, thisMachine } from '../../context/open-databases.js'
+import { describe } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { print } from '../../output/print.js'
@@ -53,18 +55,21 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         let [added, rows] = [0, 0]
         const [unread, unreadNumbers]: [number[], number[]] = [[], []]
         const mailboxProviders = new Set<string>()
+        const footer = new FooterCounter()
         for await (const batch of table.rows()) {
-          const found = batch.map(({ cells, line }) => {
+          const records = batch.filter((row) => !footer.add(row))
+          const found = records.map(({ cells, line }) => {
             const { entries: own, isUnread } = readRow(cells)
             if (isUnread && own.length > 0) unreadNumbers.push(line)
             if (own.length === 0 && cells.some((cell) => cell.trim() !== '')) unread.push(line)
             return own
           })
-          rows += batch.length
+          rows += records.length
           for (const domain of mailboxProvidersIn(found.flat())) mailboxProviders.add(domain)
           added += await entries.add(found.flat(), reason, now)
         }
         warnOfMailboxes(context, mailboxProviders)
+        if (footer.found) context.notify(describe(footerNote(footer.found)))
         const report = { rows, added, kind: list?.kind ?? null, not_understood: unread.length }
         const [first] = unread
         if (first !== undefined)

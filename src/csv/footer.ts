@@ -1,0 +1,181 @@
+import type { Note } from '../api/calls/errors.js'
+import type { CsvRow } from './parse.js'
+
+/** The rows below the records of a file that are none: totals, and who made a report of what. */
+export interface Footer {
+  readonly rows: number
+  readonly firstLine: number
+  readonly lastLine: number
+  /** The first text in it. */
+  readonly sample: string
+}
+
+/** Returns what a person should know about it. */
+export const footerNote = (footer: Footer): Note => ({ code: 'csv.footer', details: { ...footer } })
+
+/** Counts the rows of a footer as they are read. */
+export class FooterCounter {
+  found: Footer | undefined
+
+  /** Returns whether a row is one of the footer. */
+  add({ isFooter, line, cells }: CsvRow): boolean {
+    if (!isFooter) return false
+    const { rows, firstLine, sample } = this.found ?? {
+      rows: 0,
+      firstLine: line,
+      sample: filledIn(cells)[0] ?? '',
+    }
+    this.found = { rows: rows + 1, firstLine, lastLine: line, sample }
+    return true
+  }
+}
+
+/** Words of totals. Alone they may also be the name of a company. */
+const total =
+  '(?:grand |overall |sub-?)?totals?(?: g[eé]n[eé]ral[e]?| general| complessivo| count)?|sous-total|somme|suma|somma|summe|sum|' +
+  'gesamt(?:summe|ergebnis|zahl|anzahl)?|zwischensumme|endsumme|ergebnis|totale?(?: generale)?|totaal|eindtotaal|subtotaal|count|anzahl'
+const bareTotal = new RegExp(`^(?:\\*{1,3}|Σ|(?:${total})\\s*:?)$`, 'i')
+/** Totals that say what they count: no company is called so. */
+const sureTotal = new RegExp(
+  [
+    `^(?:${total})\\s*(?:\\(\\s*[\\d.,' ]+\\b.*\\)|[:=]\\s*[\\d.,' ]+.*)$`,
+    '^grand totals?\\b.{0,20}$|^(?:gesamt|zwischen|end)summe$|^gesamtergebnis$|^total g[eé]n[eé]ral$|^total general$|^totale generale$|^eindtotaal$',
+    "^(?:(?:total|number of|row|record|gesamt|anzahl(?: der)?|nombre (?:de|d')|número de|numero di|aantal)\\s*)*" +
+      '(?:rows?|records?|results?|accounts?|contacts?|leads?|zeilen|datens[aä]tze|einträge|treffer|lignes|enregistrements|filas|registros|righe|rijen)' +
+      "(?:\\s+(?:count|exported|found|total))?\\s*[:=]\\s*[\\d.,' ]+$",
+    "^[\\d.,' ]+ (?:rows?|records?|results?|datens[aä]tze|zeilen|einträge|treffer|lignes|enregistrements|filas|registros|righe|record|rijen)" +
+      '(?: (?:exported|found|in total|total|selected|insgesamt|gefunden))?\\.?$',
+  ].join('|'),
+  'i',
+)
+
+/** What only a report says: who made it and when, what it was filtered by, and whose it is. */
+const remark = new RegExp(
+  [
+    '^(?:copyright\\b|©|\\(c\\)\\s*\\d{4})',
+    '^(?:strictly |company )?confidential\\b.*\\b(?:do not|not for|internal|information|proprietary)',
+    '^(?:vertraulich|confidentiel|confidencial|riservato|vertrouwelijk)\\b.*[-–:,.]',
+    '^(?:report |list |file |data )?(?:generated|exported|created|printed|downloaded|prepared|extracted|retrieved)\\s+(?:by|on|at|from|via|using|with)\\b.*[:\\d]',
+    '^(?:bericht |liste |datei )?(?:erstellt|exportiert|gedruckt|erzeugt|generiert|ausgedruckt)\\s+(?:von|am|durch|mit|aus|um)\\b.*[:\\d]',
+    '^(?:rapport |liste |fichier )?(?:g[eé]n[eé]r[eé]e?|export[eé]e?|cr[eé][eé]e?|imprim[eé]e?|[eé]dit[eé]e?)\\s+(?:par|le|depuis|avec)\\b.*[:\\d]',
+    '^(?:informe |lista )?(?:generado|exportado|creado|impreso)\\s+(?:por|el|desde|con)\\b.*[:\\d]',
+    '^(?:rapporto |report |elenco )?(?:generato|esportato|creato|stampato)\\s+(?:da|il|con)\\b.*[:\\d]',
+    '^(?:gegenereerd|geëxporteerd|gemaakt|afgedrukt)\\s+(?:door|op|met)\\b.*[:\\d]',
+    '^(?:applied |active )?filter(?:s|ed by)?\\s*(?::|$)|^applied filters\\b|^(?:gefiltert nach|angewendete filter|filtr[eé] par|filtres appliqu[eé]s|filtrado por|filtrato per)\\b',
+    "^(?:as of|stand(?: vom)?|report date|export date|run date|generated|created|exportdatum|berichtsdatum|date d['’]export|data esportazione)\\s*:?\\s*\\d{1,4}[./-]\\d",
+    '^(?:page|seite|p[aá]gina|pagina)\\s+\\d+\\s+(?:of|von|sur|de|di|van)\\s+\\d+$|^page\\s+\\d+\\s*/\\s*\\d+$',
+    '^[\\W_]*(?:end of (?:the )?(?:report|file|list|data|document|export)|ende (?:der liste|des berichts|der datei)|listenende|fin (?:du rapport|de la liste|du fichier|del informe|de la lista)|fine (?:del )?(?:rapporto|elenco|report))[\\W_]*$',
+  ].join('|'),
+  'i',
+)
+
+/** An amount or a share, as it stands beside a total; a telephone number or a postal code begins with `+` or 0. */
+const amount =
+  /^[-–(]?\s*(?:[€$£¥]|[A-Z]{3}\s)?\s*-?(?:0|[1-9]\d*)(?:[\s.,'’]\d+)*\s*\)?\s*(?:[€$£¥%]|[A-Z]{3})?$/
+/** An address says whom a row is about, whatever else it says. */
+const address = /@|:\/\/|^\S+\.[^\s\d.]{2,}$/
+
+const filledIn = (cells: readonly string[]): string[] =>
+  cells.map((cell) => cell.trim()).filter((cell) => cell !== '')
+
+type Look = 'blank' | 'remark' | 'total' | 'bare total' | 'single' | 'record'
+
+function lookOf(cells: readonly string[]): Look {
+  const [first, ...others] = filledIn(cells)
+  if (first === undefined) return 'blank'
+  const hasAddress = others.some((cell) => address.test(cell))
+  if (remark.test(first)) return hasAddress ? 'record' : 'remark'
+  if (others.every((cell) => amount.test(cell))) {
+    if (sureTotal.test(first)) return 'total'
+    if (bareTotal.test(first)) return others.length > 0 ? 'total' : 'bare total'
+  }
+  return others.length === 0 && !address.test(first) ? 'single' : 'record'
+}
+
+/** No footer has more rows. */
+const mostRows = 40
+
+interface LookedAt {
+  readonly row: CsvRow
+  readonly look: Look
+}
+
+/**
+ * Marks the rows at the end of a table that are a footer, and no records. The first row, its header, is none. A row counts
+ * where its words are those of a total or a report, and nothing else in it says whom it may be about; rows of one cell
+ * count only among or above those of a report (decision 14).
+ */
+export async function* markFooter(batches: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<CsvRow[]> {
+  let held: LookedAt[] = []
+  let before: CsvRow | undefined
+  try {
+    for await (const batch of batches) {
+      if (batch.length === 0) continue
+      const tail: LookedAt[] = []
+      let from = batch.length
+      const first = before === undefined && held.length === 0 ? 1 : 0
+      while (from > first && tail.length < mostRows) {
+        const row = batch[from - 1] as CsvRow
+        const look = lookOf(row.cells)
+        if (look === 'record') break
+        tail.unshift({ row, look })
+        from--
+      }
+      const isJoined = from === 0 && held.length + tail.length <= mostRows
+      const rows = [...(isJoined ? [] : held.map(({ row }) => row)), ...batch.slice(0, from)]
+      held = isJoined ? [...held, ...tail] : tail
+      before = rows.at(-1) ?? before
+      if (rows.length > 0) yield rows
+    }
+  } catch (error) {
+    // Rows before an error come first, and the end of the file is not known.
+    if (held.length > 0) yield held.map(({ row }) => row)
+    throw error
+  }
+  const start = footerStart(held, before)
+  if (held.length > 0)
+    yield held.map(({ row, look }, at) => (at < start || look === 'blank' ? row : { ...row, isFooter: true }))
+}
+
+/** Returns where the footer among the last rows begins; their number where there is none. */
+function footerStart(held: readonly LookedAt[], before: CsvRow | undefined): number {
+  const remarks = held.findIndex(({ look }) => look === 'remark')
+  let start = remarks < 0 ? held.length : remarks
+  if (remarks < 0) while (held[start - 1]?.look === 'blank') start--
+  else start = titleAbove(held, remarks, before)
+  for (let at = start; at > 0; at--) {
+    const { look } = held[at - 1] as LookedAt
+    if (look === 'total' || (look === 'bare total' && isApart(held, at - 1, before))) start = at - 1
+    else if (look !== 'blank') break
+  }
+  return start
+}
+
+const longestTitle = 3
+
+/** Returns where the name of a report begins, which stands apart from the records and directly above its remarks. */
+function titleAbove(held: readonly LookedAt[], remarks: number, before: CsvRow | undefined): number {
+  let at = remarks
+  while (at > 0 && held[at - 1]?.look === 'single' && !isAfterBlank(held, at, before)) at--
+  const isTitle = at < remarks && remarks - at <= longestTitle && isAfterBlank(held, at, before)
+  // In a list of names alone, each of them looks like a title.
+  const above = held.slice(0, at).every(({ look }) => look !== 'single')
+  return isTitle && above && hasWideRows(before) ? at : remarks
+}
+
+const hasWideRows = (before: CsvRow | undefined): boolean =>
+  before !== undefined && filledIn(before.cells).length > 1
+
+const isApart = (held: readonly LookedAt[], at: number, before: CsvRow | undefined): boolean =>
+  isAfterBlank(held, at, before) ||
+  (hasWideRows(before) && held.slice(0, at).every(({ look }) => look !== 'single'))
+
+/** Whether lines without text are above a row. */
+function isAfterBlank(held: readonly LookedAt[], at: number, before: CsvRow | undefined): boolean {
+  const above = at === 0 ? before : held[at - 1]?.row
+  const own = held[at]?.row
+  if (!above || !own) return false
+  if (at > 0 && held[at - 1]?.look === 'blank') return true
+  const lines = above.cells.reduce((sum, cell) => sum + (cell.match(/\n/g)?.length ?? 0), 1)
+  return own.line > above.line + lines
+}
