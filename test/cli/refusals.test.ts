@@ -67,7 +67,7 @@ const refusals = casesOf<readonly [number, Record<string, unknown>, number]>('cl
 
 describe('a refusal of the API', () => {
   it.each(refusals)('maps the response %i %j to exit code %i', async (status, body, exit) => {
-    const ended = await ask({ status, body })
+    const ended = await ask({ status, body }, {}, 'accounts enrich --domain x --json')
     expect([ended.code, errorOf(ended).exit_code, errorOf(ended).status]).toEqual([exit, exit, status])
   })
 
@@ -77,7 +77,7 @@ describe('a refusal of the API', () => {
       code: 'insufficient_credits',
       top_up_url: 'x',
     }
-    const ended = await ask({ status: 402, body })
+    const ended = await ask({ status: 402, body }, {}, 'accounts enrich --domain x --json')
     expect(JSON.parse(ended.stdout)).toEqual(body)
     expect(errorOf(ended)).toMatchObject({
       error: body.error,
@@ -159,7 +159,9 @@ describe('a rate limit', () => {
     const argv = 'accounts enrich --domain x --max-wait 0'
     const shown = await ask(limited('42'), { terminal: true }, argv)
     expect(shown.stderr).toBe('Rate limit reached. Try again in 42 s, or raise --max-wait.\n')
-    expect(errorOf(await ask(limited('42'), {}, argv)).hint).toBe('Try again in 42 s, or raise --max-wait.')
+    expect(errorOf(await ask(limited('42'), {}, `${argv} --json`)).hint).toBe(
+      'Try again in 42 s, or raise --max-wait.',
+    )
   })
 
   it.each<[string, Record<string, string>, number]>([

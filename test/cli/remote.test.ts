@@ -107,7 +107,7 @@ describe('the API key of a server', () => {
   const env = (more: Record<string, string> = {}) => ({ PROSPECT_HOME: here.home, ...more })
 
   it('exits 3 without sending anything when there is no key, and suggests prospect login', async () => {
-    const ended = await here.run(`credits --base-url ${url()}`, { env: env() })
+    const ended = await here.run(`credits --base-url ${url()} --json`, { env: env() })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
     expect(errorOf(ended).hint).toContain(`prospect login --base-url ${url()}`)
   })
@@ -132,7 +132,7 @@ describe('the API key of a server', () => {
 
   it('sends a key from the environment only to the server from the environment, if there is one', async () => {
     const both = env({ PROSPECT_API_KEY: there.bench.key, PROSPECT_BASE_URL: 'https://api.example/api/v2' })
-    const ended = await here.run(`credits --base-url ${url()}`, { env: both })
+    const ended = await here.run(`credits --base-url ${url()} --json`, { env: both })
     expect([ended.code, errorOf(ended).error]).toEqual([3, expect.stringContaining('PROSPECT_BASE_URL only')])
     const alone = env({ PROSPECT_API_KEY: there.bench.key })
     expect((await here.run(`credits --base-url ${url()}`, { env: alone })).code).toBe(0)
@@ -214,7 +214,7 @@ describe('older and other servers', () => {
   )
 
   it('that say with 400 that nothing was found have charged nothing', async () => {
-    const { stderr } = await answers(400, { error: 'Company not found' }, 'accounts enrich --domain x')
+    const { stderr } = await answers(400, { error: 'Company not found' }, 'accounts enrich --domain x --json')
     expect(JSON.parse(stderr)).toMatchObject({ exit_code: 9, hint: 'Nothing was charged.' })
   })
 
@@ -246,7 +246,7 @@ describe('older and other servers', () => {
       return lose(response)
     })
     const env = { PROSPECT_BASE_URL: at(server) }
-    const first = await run('accounts enrich --domain x.example --direct', env)
+    const first = await run('accounts enrich --domain x.example --direct --json', env)
     const [, key = ''] = /^It was sent with (--idempotency-key \S+)\.$/m.exec(first.stderr) ?? []
     await run(`accounts enrich --domain x.example --direct ${key}`, env)
     await server.close()

@@ -55,7 +55,7 @@ describe('a job that runs where nothing was set up', () => {
     const caller = answering({ body: { credits: { enrichment: 7 } } })
     await ends(here.run('credits', { caller }), 0)
     await here.json('profiles add far --base-url https://api.example.com/api/v2')
-    const far = await here.run('accounts enrich --domain a.example --profile far')
+    const far = await here.run('accounts enrich --domain a.example --profile far --json')
     expect([far.code, errorOf(far).code]).toEqual([3, 'key'])
   })
 

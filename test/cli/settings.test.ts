@@ -37,7 +37,7 @@ describe('the setting max_credits', () => {
 
   it('refuses a single lookup that can cost more, before anything is sent', async () => {
     await set('max_credits', '0')
-    const refused = await lookUp(1)
+    const refused = await lookUp(1, '--json')
     expect([refused.code, errorOf(refused).error]).toEqual([
       12,
       'Budget reached: This can cost 1 credit, and --max-credits leaves 0',
@@ -62,7 +62,7 @@ describe('the setting max_credits_per_day', () => {
     expect((await here.run('intents stack --stacks react --limit 2 --wait')).code).toBe(0)
     expect(await spent()).toBe(8)
     expect([(await here.run(batch)).code, await spent()]).toEqual([12, 12])
-    const refused = await lookUp(30)
+    const refused = await lookUp(30, '--json')
     expect([refused.code, errorOf(refused).hint]).toEqual([
       12,
       'Raise --max-credits-per-day or the setting max_credits_per_day.',

@@ -102,7 +102,7 @@ describe('the key of several servers', () => {
       ['credits', { PROSPECT_BASE_URL: addresses }],
       [`credits --direct --base-url ${addresses}`, {}],
     ] as const) {
-      const ended = await here.run(line, { env })
+      const ended = await here.run(`${line} --json`, { env })
       expect([ended.code, errorOf(ended)]).toMatchObject([
         3,
         {

@@ -37,7 +37,7 @@ describe('a wrong command', () => {
     'exits 2 and says what to do for: %s',
     async (line, says, given = {}) => {
       const { code, stdout, stderr } = await there.run(line, given)
-      const said = stderr.replaceAll('\\"', '"').replaceAll(/\s+/g, ' ').replaceAll(`${there.home}/`, '')
+      const said = stderr.replaceAll(/\s+/g, ' ').replaceAll(`${there.home}/`, '')
       for (const part of [says].flat()) expect(said).toContain(part)
       expect([code, stdout]).toEqual([2, ''])
       expect(stderr).not.toMatch(/secret@|=secret|whsec_AAAA/)
@@ -67,6 +67,32 @@ describe('a wrong command', () => {
       const argv = `accounts enrich acme-robotics.example --typo -o ${file}`
       const { stderr, code } = await command(argv, { terminal: true, columns: 120 })
       expect([code, stderr]).toEqual([2, 'Unknown option "--typo". Add --help to see what it takes.\n'])
+    }
+  })
+
+  it.each(['', '-o out.json', '--jq .name', '--format csv', '--format nothing'])(
+    'prints its error as a sentence also where stderr is no terminal: %s',
+    async (more) => {
+      const { code, stderr } = await there.run(`accounts enrich --domain a.example --no-tpyo ${more}`)
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/^[^{\n]+ --help to see what it takes\.\n$/)])
+    },
+  )
+
+  it.each(['--json', '--format json', '--format=ndjson'])(
+    'prints its error as one object where JSON is asked for: %s',
+    async (more) => {
+      const ended = await there.run(`runs show nobody ${more}`)
+      expect(errorOf(ended)).toMatchObject({ code: 'not_found', exit_code: ended.code, status: null })
+    },
+  )
+
+  it('prints its error as the setting says on a terminal, and as a sentence elsewhere', async () => {
+    await there.json('profiles add machine-readable')
+    const env = { PROSPECT_PROFILE: 'machine-readable' }
+    await there.run('config set format json', { env })
+    for (const line of ['runs show nobody', 'runs shwo']) {
+      expect(errorOf(await there.run(line, { env, terminal: true }))).toHaveProperty('exit_code')
+      expect((await there.run(line, { env })).stderr).not.toContain('exit_code')
     }
   })
 

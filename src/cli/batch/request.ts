@@ -24,7 +24,7 @@ import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { targetNames } from '../options/global-options.js'
 import { waitOf } from '../options/webhooks.js'
-import { fieldsOf, fileOf } from '../output/output.js'
+import { chosenFormat, fieldsOf, fileOf } from '../output/output.js'
 import type { Row } from '../output/records.js'
 import { formatNumber } from '../output/text.js'
 import { knownLists, refuseJq, rowFormat, runChoicesOf, selectChoicesOf } from './options.js'
@@ -71,7 +71,7 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
   // Builds before the release recorded what a batch knows of its rows by other names.
   const row = rowOperation(operation(run.operation as OperationId))
   const output = globals.output ?? run.output
-  const isShaped = globals.output !== undefined || globals.format !== undefined || globals.json === true
+  const isShaped = chosenFormat(globals) !== undefined || globals.output !== undefined
   const shaped = {
     ...(isShaped ? { format: rowFormat(context) } : {}),
     ...(globals.layout === undefined ? {} : { layout: globals.layout, columns: undefined }),

@@ -13,7 +13,7 @@ import { requireCrmKind } from '../../runs/output/crm-layout.js'
 import type { Context } from '../context/context.js'
 import { reportOfReply } from '../context/errors.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
-import { fieldsOf, formatOf } from '../output/output.js'
+import { asksForJson, fieldsOf, formatOf } from '../output/output.js'
 import { isJson, print, redactBody, reportError } from '../output/print.js'
 import { recordsIn, valueAt } from '../output/records.js'
 import { duration } from '../output/text.js'
@@ -49,7 +49,7 @@ function rateLimitReport(context: Context, { status, body, headers }: Reply) {
   const waitMs = isOurs ? askedWaitMs(headers, context.clock.now()) : undefined
   if (waitMs === undefined) return {}
   const hint = `Try again in ${duration(Math.max(1, Math.ceil(waitMs / 1_000)))}, or raise --max-wait.`
-  return isJson(context) ? { hint } : { hint, error: 'Rate limit reached' }
+  return asksForJson(context.globals) ? { hint } : { hint, error: 'Rate limit reached' }
 }
 
 /** Prints the whole body of a failed reply on stdout: `--fields` and `-o` are about results. */

@@ -316,9 +316,12 @@ export function isLargePrice(context: Context, most: number | null, balance: num
   return most === null || balance === null || most > (balance * percent) / 100
 }
 
-/** Returns the setting `format`; `undefined` where the settings cannot be read, which is reported where they are needed. */
+/**
+ * Returns the setting `format`, which counts on a terminal; `undefined` elsewhere, and where the settings cannot be read,
+ * which is reported where they are needed.
+ */
 export const formatSetting = (context: Context): Profile['format'] =>
-  resultOr(undefined, () => profileInUse(context).format)
+  context.streams.stdout.isTTY ? resultOr(undefined, () => profileInUse(context).format) : undefined
 
 /** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {

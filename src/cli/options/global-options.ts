@@ -44,7 +44,7 @@ const refused = '--api-key'
 
 const outputs = optionRows({
   format: ['<format>', `${formats.join(' | ')} (default: table on a terminal, else json)`, formats],
-  json: ['', 'short for --format json'],
+  json: ['', 'short for --format json; errors are JSON then, too'],
   jq: ['-q <expression>', 'filter the JSON with this jq expression'],
   fields: ['<a,b>', 'only these fields, in this order; a.b is field b of a'],
   output: ['-o <file>', 'write the result to this file; its extension sets the format'],
@@ -138,9 +138,7 @@ function globalsOf(command: Command): GlobalOptions {
 
 export function withGlobalsOf(context: Context, command: Command): Context {
   const given = context.withGlobals(globalsOf(command))
-  const { jq } = given.globals
-  const terminalFormat = context.streams.stdout.isTTY ? formatSetting(given) : undefined
-  return given.withGlobals(jq === undefined ? { terminalFormat } : { terminalFormat, json: true })
+  return given.withGlobals({ terminalFormat: formatSetting(given) })
 }
 
 function lineage(command: Command): Command[] {
@@ -171,13 +169,14 @@ export function peekGlobals(argv: readonly string[]): GlobalOptions {
     const attached = /=(.*)/s.exec(argv[at] ?? '')?.[1]
     return attached ?? (at < 0 ? undefined : argv[at + 1])
   }
-  const [format, output, log] = [valueAfter('--format'), valueAfter('--output', '-o'), valueAfter('--log')]
+  const [output, log] = [valueAfter('--output', '-o'), valueAfter('--log')]
+  const [format, profile] = [valueAfter('--format'), valueAfter('--profile')]
   return {
     json: argv.includes('--json'),
     verbose: argv.includes('--verbose'),
     quiet: argv.includes('--quiet'),
     direct: argv.includes('--direct'),
-    ...withoutUndefined({ format: formats.find((each) => each === format), output, log }),
+    ...withoutUndefined({ format: formats.find((each) => each === format), output, log, profile }),
   }
 }
 

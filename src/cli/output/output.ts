@@ -18,7 +18,14 @@ import { interruptible, styledStream } from '../context/io.js'
 /** Returns the format of the option, else of the extension of `-o`; `undefined` where neither says it. */
 export function chosenFormat(options: GlobalOptions): FormatName | undefined {
   const file = fileOf(options)
-  return options.format ?? (options.json ? 'json' : file === undefined ? undefined : formatOfFile(file))
+  const isJson = options.json === true || options.jq !== undefined
+  return options.format ?? (isJson ? 'json' : file === undefined ? undefined : formatOfFile(file))
+}
+
+/** Whether JSON was asked for, by an option or, on a terminal, by the setting: errors on stderr are JSON only then. */
+export function asksForJson({ json, format, terminalFormat }: GlobalOptions): boolean {
+  const asked = json === true ? 'json' : (format ?? terminalFormat)
+  return asked === 'json' || asked === 'ndjson'
 }
 
 /** Returns the chosen format, else table on a terminal and JSON elsewhere. */

@@ -11,7 +11,7 @@ import { type Sink, writeTo } from '../../runs/output/writer.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { directHint, isExitPrompt, shortenPath, systemReason, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
-import { fieldsOf, fileOf, formatOf, withSink } from './output.js'
+import { asksForJson, fieldsOf, fileOf, formatOf, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row, recordsIn, valueAt } from './records.js'
 import type { Shown } from './table.js'
 import { drawable, formatNumber, type Look, lookOf, lookOn, messageLines, oneLine, widthOf } from './text.js'
@@ -231,7 +231,7 @@ async function filterJson(json: string, expression: string, pretty: boolean): Pr
   }
 }
 
-/** One line, or one object for JSON; on a terminal a usage error is a sentence. Returns the exit code. */
+/** Says on stderr what went wrong: one line, or one object where JSON was asked for. Returns the exit code. */
 export async function reportError(context: StreamsContext, given: Report): Promise<number> {
   const isDirect = given.code === 'outcome_unknown' && context.globals.direct === true
   const told = isDirect ? { ...given, hint: directHint } : given
@@ -240,17 +240,9 @@ export async function reportError(context: StreamsContext, given: Report): Promi
   const { stderr, env } = context.streams
   const look = lookOf(stderr, env, context.globals.color !== false)
   const { error, hint } = report
-  const { json, format } = context.globals
-  const isTyped =
-    look.isTerminal &&
-    context.streams.stdout.isTTY &&
-    report.exit_code === exitCodes.usage &&
-    !json &&
-    format === undefined
-  const text =
-    isJson(context) && !isTyped
-      ? context.redact(JSON.stringify(report))
-      : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
+  const text = asksForJson(context.globals)
+    ? context.redact(JSON.stringify(report))
+    : toText({ ...report, error: context.redact(error), hint: context.redact(hint) }, context, look)
   // Where stderr fails too, the exit code has to say it.
   await writeTo(styledStream(stderr), `${text}\n`).catch(() => {})
   return report.exit_code

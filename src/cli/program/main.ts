@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { writeTo } from '../../runs/output/writer.js'
 import { type Context, type GlobalOptions, type Streams, version } from '../context/context.js'
+import { formatSetting } from '../context/home.js'
 import { openLog, watchStreams } from '../context/io.js'
 import { createCommandEnvironment, type StartCommand } from '../options/command-environment.js'
 import { peekGlobals, readHelp } from '../options/global-options.js'
@@ -37,11 +38,14 @@ async function inContext(
 ): Promise<number> {
   const outputFailure = watchStreams(streams)
   const context = createContext(streams, overrides)
-  const reporting = context.withGlobals(globals)
+  const report = (error: unknown) => {
+    const known = context.withGlobals(globals)
+    return outcomeOf(error, known.withGlobals({ terminalFormat: formatSetting(known) }))
+  }
   try {
-    const code = await work(context).catch((error) => outcomeOf(error, reporting))
+    const code = await work(context).catch(report)
     const failure = code === 0 ? await outputFailure() : undefined
-    const exit = failure ? await outcomeOf(failure, reporting) : code
+    const exit = failure ? await report(failure) : code
     context.log?.end(exit)
     return exit
   } finally {

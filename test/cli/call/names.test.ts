@@ -41,7 +41,7 @@ describe('names of ids', () => {
       included_account_lists: [id, number],
     })
     const refused = async (name: string) =>
-      errorOf(await ends(here.run(`${search} --excluded-account-lists ${name}`), 2))
+      errorOf(await ends(here.run(`${search} --excluded-account-lists ${name} --json`), 2))
     expect(await refused('Target')).toMatchObject({
       error: '--excluded-account-lists: no list is called "Target".',
       hint: 'Did you mean "Targets"? See: prospect lists list',

@@ -71,12 +71,12 @@ describe('providers', () => {
   ])('refuses %s', async (line, code, hint) => {
     await add()
     here.write('link-local.yaml', acmemail('https://169.254.169.254').replace('acmemail', 'other'))
-    const result = await here.run(`providers ${line}`)
+    const result = await here.run(`providers ${line} --json`)
     expect(errorOf(result)).toMatchObject({ exit_code: code, hint: expect.stringMatching(hint) })
   })
 
   it('names a file that cannot be read once', async () => {
-    expect(errorOf(await here.run('providers add . --key-file acme.key'))).toMatchObject({
+    expect(errorOf(await here.run('providers add . --key-file acme.key --json'))).toMatchObject({
       error: expect.not.stringContaining(': /'),
     })
   })
@@ -184,7 +184,7 @@ describe('providers with a vendor', () => {
   it('is not added where its key has not the parts that are sent', async () => {
     const oauth = '{ oauth: { token_url: "https://login.example/token", credentials: body } }'
     here.write('acme.yaml', acmemail().replace('{ header: X-API-KEY }', oauth))
-    expect(errorOf(await add())).toMatchObject({
+    expect(errorOf(await add('--json'))).toMatchObject({
       exit_code: 3,
       error: 'The key of acmemail must be client_id:client_secret, which become a token.',
     })

@@ -25,12 +25,12 @@ describe('the API key', () => {
     here.write('key', 'from-file\n')
     chmodSync(file, 0o644)
     const caller = answering()
-    const ended = await here.run(`credits --api-key-file ${file}`, { caller })
+    const ended = await here.run(`credits --api-key-file ${file} --json`, { caller })
     expect([ended.code, errorOf(ended).hint, caller.asked]).toEqual([2, `Run: chmod 600 ${file}`, []])
   })
 
   it.each(['', '  \n', 'two words', 'späß'])('refuses text that cannot be an API key: %j', async (text) => {
-    const ended = await here.run('credits --api-key-stdin', { stdin: text, caller: answering() })
+    const ended = await here.run('credits --api-key-stdin --json', { stdin: text, caller: answering() })
     expect([ended.code, errorOf(ended).code]).toEqual([3, 'key'])
   })
 

@@ -14,7 +14,7 @@ beforeEach(() => {
 
 /** A command that creates the workspace where there is none. */
 const topUp = (more = '') => command(`engine credits set 1000 ${more}`, { env: { PROSPECT_HOME: home } })
-const refusal = async () => errorOf(await topUp())
+const refusal = async () => errorOf(await topUp('--json'))
 const modeOf = async (path: string) => (await lstat(path)).mode & 0o777
 
 describe('the home folder', () => {
@@ -103,7 +103,7 @@ describe('the home folder', () => {
 
   it('does not suggest chmod for a folder given as the database', async () => {
     const env = { PROSPECT_HOME: home, PROSPECT_DATABASE_URL: root.path }
-    expect(errorOf(await command('engine credits set 1000', { env })).error).toBe(
+    expect((await command('engine credits set 1000', { env })).stderr).toContain(
       `${root.path} is a folder; a file is needed.`,
     )
   })

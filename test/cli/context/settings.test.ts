@@ -30,7 +30,7 @@ describe('settings', () => {
 
   it.each(['[]', 'null', '{', '7'])('refuses a settings file that contains %s', async (text) => {
     here.write('config.json', text, 0o600)
-    const ended = await here.run('credits')
+    const ended = await here.run('credits --json')
     expect([ended.code, errorOf(ended).error]).toEqual([
       2,
       `${here.path('config.json')} is not a JSON object.`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answering, ends, errorOf, stockedMachine } from '../../support/command.js'
+import { answering, ends, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(stockedMachine)
@@ -28,7 +28,7 @@ describe('ids of this machine', () => {
     // Of 17 ids two begin with the same of 16 digits.
     const digit = ids.map((id) => id.slice(0, 1)).find((one, at, all) => all.indexOf(one) !== at) ?? ''
     const refused = await ends(here.run(['runs', 'show', digit]), 2)
-    expect(errorOf(refused).error).toContain(ids.find((id) => id.startsWith(digit))?.slice(0, 8))
+    expect(refused.stderr).toContain(ids.find((id) => id.startsWith(digit))?.slice(0, 8))
   })
 
   it('are accepted as a beginning and as --last for jobs, deliveries, keys and workspaces', async () => {

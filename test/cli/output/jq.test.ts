@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answering, errorOf, stockedMachine } from '../../support/command.js'
+import { answering, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
 
@@ -25,7 +25,7 @@ describe('--jq', () => {
   it('prints the whole answer where the expression fails on it, because it may have been paid for', async () => {
     const ended = await run({ name: 'Acme' }, 'accounts enrich acme.example', '.name.first')
     expect([ended.code, ended.json]).toEqual([2, { name: 'Acme' }])
-    expect(errorOf(ended).error).toContain('Cannot index string')
+    expect(ended.stderr).toContain('Cannot index string')
   })
 
   it.each([
@@ -69,11 +69,11 @@ it('--jq with many records is applied to each record of data export, and refuses
     exported.stdout.split('\n').length,
   ]).toEqual([0, ['c99.example', 'c199.example'], 13])
   const file = await here.run('data export companies -q .missing.name -o out.json')
-  expect([file.code, errorOf(await here.run('data export companies -q .name.x')).exit_code]).toEqual([0, 2])
+  expect([file.code, (await here.run('data export companies -q .name.x')).code]).toEqual([0, 2])
   await here.run('accounts enrich --csv - --rows 1', { stdin })
   for (const verb of ['export', 'resume']) {
     const refused = await here.run(['runs', verb, '--last', '--jq', '.name'])
-    expect([verb, refused.code, refused.stdout, errorOf(refused).error]).toEqual([
+    expect([verb, refused.code, refused.stdout, refused.stderr]).toEqual([
       verb,
       2,
       '',

@@ -47,7 +47,7 @@ describe('the location of a database', () => {
   it('creates no file and prints no password when a command refuses it', async () => {
     const here = machine()
     for (const location of refused) {
-      const ended = await here.run('credits', { env: { PROSPECT_DATABASE_URL: location } })
+      const ended = await here.run('credits --json', { env: { PROSPECT_DATABASE_URL: location } })
       expect([ended.code, errorOf(ended).code]).toEqual([2, 'usage'])
       expect(ended.stderr + ended.stdout).not.toContain(secret)
     }

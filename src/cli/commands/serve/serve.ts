@@ -18,6 +18,7 @@ import { notifyUnlessWritable, openWhenWritable } from '../../context/open-datab
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { engineOption, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
+import { asksForJson } from '../../output/output.js'
 import { namesOf, targetIn } from '../../target/resolve-target.js'
 import { type DashboardChoices, exposureOptions, openDashboard, refusesActions } from '../dashboard/open.js'
 import { readFaults } from '../engine/faults.js'
@@ -121,10 +122,8 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
   )
 }
 
-const printsJson = ({ json, format }: GlobalOptions): boolean => json === true || format === 'json'
-
 function firstLines(baseUrl: string, link: string | undefined, globals: GlobalOptions): string {
-  if (!printsJson(globals)) return link === undefined ? baseUrl : `${baseUrl}\n${link}`
+  if (!asksForJson(globals)) return link === undefined ? baseUrl : `${baseUrl}\n${link}`
   return JSON.stringify({ base_url: baseUrl, pid: process.pid, dashboard_url: link })
 }
 
@@ -132,7 +131,7 @@ type Handler = (request: Request) => Promise<Response>
 
 /** Returns a handler that writes one line to stderr for each request: NDJSON with `--json`. */
 function logRequests({ streams, clock, ids, redact, globals }: Context, handler: Handler): Handler {
-  const isJson = printsJson(globals)
+  const isJson = asksForJson(globals)
   return async (request) => {
     const from = performance.now()
     const response = await handler(request)
@@ -251,7 +250,7 @@ export const dashboardCommand: CommandFactory = ({ command }) =>
         listening = await startListening(context, choices, setup)
         try {
           const url = listening.origin + dashboard.makeLink()
-          const line = printsJson(outer.globals) ? JSON.stringify({ url, pid: process.pid }) : url
+          const line = asksForJson(outer.globals) ? JSON.stringify({ url, pid: process.pid }) : url
           await writeTo(context.streams.stdout, `${line}\n`)
           context.notify('Serving the dashboard. Ctrl-C ends it.')
           if (open && context.streams.stdout.isTTY) await openBrowser(context, url)

@@ -19,6 +19,7 @@ import {
   whole,
 } from '../../options/values.js'
 import { publicAddress } from '../../options/webhooks.js'
+import { chosenFormat } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { grid } from '../../output/table.js'
 import type { Look } from '../../output/text.js'
@@ -216,7 +217,7 @@ export const configCommand: CommandFactory = ({ command, group }) =>
         if (name !== 'profile') parseKeyName(name)
         const value = listSettings(context)[name]
         // Without quotes, for scripts, unless a format was given.
-        if (context.globals.format || context.globals.json) await print(context, value ?? null)
+        if (chosenFormat(context.globals)) await print(context, value ?? null)
         else if (value !== null && value !== undefined) await writeTo(context.streams.stdout, `${value}\n`)
       }),
     command('set', 'Change one setting of the profile in use')
@@ -236,7 +237,7 @@ export const configCommand: CommandFactory = ({ command, group }) =>
       .run(async (context) => {
         const { folder, config, credentials, engine, catalogue, state } = context.home
         const paths = { folder, config, credentials, engine: withoutPassword(engine), catalogue, state }
-        if (context.globals.format || context.globals.json) await print(context, paths)
+        if (chosenFormat(context.globals)) await print(context, paths)
         else await writeTo(context.streams.stdout, `${config}\n`)
       }),
   ])

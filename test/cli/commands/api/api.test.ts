@@ -68,7 +68,7 @@ describe('prospect api', () => {
     ['DELETE /credits', 7],
     ['POST /accounts/single_enrich', 7],
   ])('maps the refusal of %s to exit code %i', async (line, code) => {
-    const outcome = await api(line)
+    const outcome = await api(`${line} --json`)
     expect(outcome.code).toBe(code)
     expect(JSON.parse(outcome.stderr)).toMatchObject({ exit_code: code })
     expect(outcome.json).toHaveProperty('error')
