@@ -5,9 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import pg from 'pg'
 import { binary } from '../run.js'
-import { domainOf, writeCompanies } from './data.js'
+import { domainOf, writeCompanies, writeQuestions } from './data.js'
 import { startDatabase } from './database.js'
-import { askJson, median, perSecond } from './measure.js'
+import { askJson, grouped, median, perSecond, time } from './measure.js'
 import { startServer } from './server.js'
 
 const credits = 100_000_000
@@ -16,13 +16,23 @@ const connections = 64
 const bareConnections = 8
 const companies = 500
 const [rounds, seconds] = [3, 4]
+const rows = 20_000
 
-/**
- * Paid lookups per second of one process with its engine on PostgreSQL, against connections that each insert a row of the
- * size of a charge and commit it, again and again; with `all` of two processes as well.
- */
+/** Paid lookups over HTTP, then batches, of programs with their engine on PostgreSQL. */
 export async function postgres({ all }) {
   const database = await startDatabase()
+  try {
+    return [...(await requests(database, all)), ...(all ? await batches(database) : [])]
+  } finally {
+    await database.stop()
+  }
+}
+
+/**
+ * Paid lookups per second of one process, against connections that each insert a row of the size of a charge and commit it,
+ * again and again; with `all` of two processes as well.
+ */
+async function requests(database, all) {
   const home = mkdtempSync(join(tmpdir(), 'prospect-bench-'))
   const env = { ...process.env, PROSPECT_HOME: home, PROSPECT_DATABASE_URL: database.url }
   try {
@@ -46,8 +56,70 @@ export async function postgres({ all }) {
     await checkCharges(database, answered, runs.size)
     return [...runs].map(([processes, rates]) => figure(processes, median(rates), median(bare)))
   } finally {
-    await database.stop()
     rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/**
+ * Rows per second of a batch that keeps its run on PostgreSQL, beside its engine, against the same batch in files; then of two
+ * machines, each with half of the rows, against one.
+ */
+async function batches(database) {
+  const folder = mkdtempSync(join(tmpdir(), 'prospect-bench-'))
+  const machine = async (name, more) => {
+    const env = { ...process.env, ...more, PROSPECT_HOME: join(folder, name) }
+    await askJson([binary, 'init', '--json'], env)
+    await askJson([binary, 'engine', 'credits', 'set', String(credits), '--json'], env)
+    return env
+  }
+  try {
+    const file = join(folder, 'companies.csv')
+    await writeCompanies(file, rows)
+    const inFiles = await machine('files', {})
+    const there = { PROSPECT_DATABASE_URL: database.url }
+    const [one, other] = [await machine('one', there), await machine('other', there)]
+    for (const env of [inFiles, one])
+      await askJson([binary, 'data', 'import', 'companies', file, '--json'], env)
+    const rates = { files: [], one: [], two: [] }
+    let start = 0
+    const run = async (env, count, ...options) => {
+      const [input, output] = [join(folder, `${start}.csv`), join(folder, `${start}-answered.csv`)]
+      await writeQuestions(input, count, { catalogue: rows, known: 9, start: start++ })
+      const words = ['accounts', 'enrich', '--csv', input, '-o', output, '--refresh', '--yes', '--quiet']
+      return [() => time([binary, ...words, ...options], env), count]
+    }
+    const rate = async (...runs) => {
+      const began = performance.now()
+      await Promise.all(runs.map(([go]) => go()))
+      return (1_000 * runs.reduce((sum, [, count]) => sum + count, 0)) / (performance.now() - began)
+    }
+    const shared = ['--database', database.url]
+    for (let round = 0; round < rounds; round++) {
+      rates.files.push(await rate(await run(inFiles, rows)))
+      rates.one.push(await rate(await run(one, rows, ...shared)))
+      const halves = [await run(one, rows / 2, ...shared), await run(other, rows / 2, ...shared)]
+      rates.two.push(await rate(...halves))
+    }
+    const [files, alone, two] = [rates.files, rates.one, rates.two].map(median)
+    const what = `\`accounts enrich --csv\` with its run on PostgreSQL, ${grouped(rows)} rows`
+    return [
+      {
+        what,
+        measured: perSecond(alone, 'rows'),
+        baseline: `the same in files: ${perSecond(files, 'rows')}`,
+        ratio: alone / files,
+        atLeast: 0.2,
+      },
+      {
+        what: `${what}, half of them by each of two machines`,
+        measured: perSecond(two, 'rows'),
+        baseline: `all by one: ${perSecond(alone, 'rows')}`,
+        ratio: two / alone,
+        atLeast: 1,
+      },
+    ]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

@@ -189,6 +189,8 @@ interface ClaimedRows {
   readonly connection: Connection
   readonly now: number
   readonly equal: ReadonlyMap<number, readonly EqualLookup[]>
+  /** By row, the answers of equal lookups. */
+  readonly served: ReadonlyMap<number, RowOutcome>
   readonly budget: Awaited<ReturnType<typeof budgetOver>>
   /** What the budgets leave for rows that earlier executions have sent, beside what this process has under way. */
   room: number
@@ -244,7 +246,8 @@ const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.inp
   AND l.state <> 'failed' AND l.state <> 'invalid' AND r.operation = ? AND r.target = ? AND (r.workspace = ? OR r.workspace = '')`
 const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
 const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
-const bodySql = 'SELECT body FROM lookups WHERE run = ? AND row = ?'
+const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
+  ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)`
 const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?, asked_at = ?
   WHERE run = ? AND row = ?`
 // Of somebody who was forgotten meanwhile, nothing comes back but what it cost.
@@ -438,12 +441,12 @@ class StoredLookups {
     return this.driver.read(async (connection) => {
       const own = await this.#ownOf(connection, rows)
       const equal = missing ? new Map<number, EqualLookup[]>() : await this.#equalOf(connection, rows)
+      const rest = rows.filter(({ ordinal }) => !own.has(ordinal))
+      const served = await this.#servedOf(connection, rest, equal, () => true)
       const outcomes: (RowOutcome | undefined)[] = []
-      for (const row of rows) {
-        const kept = own.get(row.ordinal)
-        const outcome = kept
-          ? this.#outcomeOf(kept)
-          : await this.#equalOutcome(connection, row, equal, () => true)
+      for (const { ordinal } of rows) {
+        const kept = own.get(ordinal)
+        const outcome = kept ? this.#outcomeOf(kept) : served.get(ordinal)
         const fixed = missing ?? (kept ? undefined : others)
         outcomes.push(outcome ?? (fixed && fixedOutcome(fixed)))
       }
@@ -500,32 +503,39 @@ class StoredLookups {
     return { answer: answerOf(kept), source, credits: cost, kept: true, ...stored }
   }
 
-  /** Returns the answer of an equal lookup: of this run, or of another one that is young enough. */
-  async #equalOutcome(
+  /** Returns by row the answers of equal lookups: of this run, or of another one that is young enough. */
+  async #servedOf(
     connection: Connection,
-    row: LookupRow,
+    rows: readonly LookupRow[],
     equal: ReadonlyMap<number, readonly EqualLookup[]>,
     isUnderWay: (ordinal: number) => boolean,
-  ): Promise<RowOutcome | undefined> {
-    const found = this.#usable(connection, row, equal, isUnderWay)
-    if (!found) return undefined
-    const { lookup, source, sampled } = found
-    const from = originOf(lookup)
-    const body = serves(lookup.state)
-      ? await connection.get<Pick<StoredLookup, 'body'>>(bodySql, ...from)
-      : undefined
-    const text = body?.body ?? null
-    const written = isSingle(this.run) && text !== null ? { text } : {}
-    const answer = { ...answerOf({ ...lookup, body: text, cost: 0 }), credits: 0, ...written }
-    return {
-      answer,
-      source,
-      credits: 0,
-      from,
-      ...(source === 'store' ? { storedAt: lookup.answered_at ?? 0 } : {}),
-      ...(isSingle(this.run) ? { key: lookup.key } : {}),
-      ...(sampled ? { sampled: true as const } : {}),
+  ): Promise<ReadonlyMap<number, RowOutcome>> {
+    const served = new Map<number, RowOutcome>()
+    if (equal.size === 0) return served
+    const usable = rows.flatMap((row) => {
+      const found = this.#usable(connection, row, equal, isUnderWay)
+      return found ? [{ row, found, from: originOf(found.lookup) }] : []
+    })
+    const bodies = await bodiesOf(
+      connection,
+      usable.flatMap(({ found, from }) => (serves(found.lookup.state) ? [from] : [])),
+    )
+    for (const { row, found, from } of usable) {
+      const { lookup, source, sampled } = found
+      const text = bodies.get(String(from)) ?? null
+      const written = isSingle(this.run) && text !== null ? { text } : {}
+      const answer = { ...answerOf({ ...lookup, body: text, cost: 0 }), credits: 0, ...written }
+      served.set(row.ordinal, {
+        answer,
+        source,
+        credits: 0,
+        from,
+        ...(source === 'store' ? { storedAt: lookup.answered_at ?? 0 } : {}),
+        ...(isSingle(this.run) ? { key: lookup.key } : {}),
+        ...(sampled ? { sampled: true as const } : {}),
+      })
     }
+    return served
   }
 
   #alike(
@@ -585,11 +595,11 @@ class StoredLookups {
   ): Promise<Claim[]> {
     const { run, options } = this
     const now = options.now()
-    // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
-    await changeRun(connection, this.#own, heardAt, now, now)
     if (options.budgets.perDay !== undefined) await lockDays(connection, run.profile)
     const own = await this.#ownOf(connection, rows)
     const equal = await this.#equalOf(connection, rows)
+    const rest = rows.filter(({ ordinal }) => !serves(own.get(ordinal)?.state ?? ''))
+    const served = await this.#servedOf(connection, rest, equal, isUnderWay)
     const budget = await budgetOver(connection, this.#scopes, options.budgets, now)
     const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) !== 0
     const hasUnsettled = own.size > 0 && budget.isLimited
@@ -599,6 +609,7 @@ class StoredLookups {
       connection,
       now,
       equal,
+      served,
       budget,
       room,
       needs: needsOf(own.values()),
@@ -633,6 +644,8 @@ class StoredLookups {
     const equals = portion.rows.flatMap(([number = null, ordinal = null, , hash = null]) =>
       hash === null || single.has(ordinal) ? [] : [[hash, number, ordinal]],
     )
+    // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
+    await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
     if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
@@ -678,7 +691,7 @@ class StoredLookups {
     const { connection, now, budget, firsts, answered } = portion
     const { ordinal, identity, hash, units = 0 } = row
     const equal = identity === undefined ? undefined : answered.get(identity)
-    const outcome = equal ?? (await this.#equalOutcome(connection, row, portion.equal, portion.isUnderWay))
+    const outcome = equal ?? portion.served.get(ordinal)
     if (outcome) {
       if (identity !== undefined) answered.set(identity, { ...outcome, source: 'duplicate', credits: 0 })
       const { answer, source, from = [null, null], storedAt } = outcome
@@ -1088,6 +1101,20 @@ const originOf = ({
 /** Returns the lower `limit` that a row was sent with because a budget left too little. */
 const reducedLimitOf = (sent: Input, { input, perRecord }: LookupRow): number | undefined =>
   perRecord !== undefined && sent.limit !== input.limit ? Number(sent.limit) : undefined
+
+/** Returns bodies by their origins. */
+async function bodiesOf(
+  connection: Connection,
+  origins: readonly Origin[],
+): Promise<ReadonlyMap<string, string | null>> {
+  if (origins.length === 0) return new Map()
+  const wanted = [...new Map(origins.map((origin) => [String(origin), origin])).values()]
+  const found = await connection.all<Pick<StoredLookup, 'run' | 'row' | 'body'>>(
+    bodiesSql,
+    JSON.stringify(wanted),
+  )
+  return new Map(found.map(({ run, row, body }) => [String([run, row]), body]))
+}
 
 /** Returns what sending a lookup again adds to what is held and certainly not spent. */
 const needOf = ({ state, held }: StoredLookup): number => (state === 'asked' ? held : 0)
