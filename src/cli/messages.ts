@@ -355,6 +355,7 @@ const messages: Readonly<Record<string, Message>> = {
   'map.others': { text: '{columns"} could be {name} too; "{column}" is used. To change that: --map {name}="{other}"' },
   'map.profiles': { text: (details) => fill(`--map fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
   'map.same_names': { text: 'Several columns have the name "{name}"; here they are {columns"}. Choose the one for {field}, for example: --map {field}="{name}"' },
+  'map.uncalculated': { text: ({ column, field, cells, first }) => `The column "${column}", for ${field}, has ${Number(cells) === 1 ? 'a formula without a stored value' : `${count(cells)} formulas without stored values`}, from cell ${first} on, so its rows would be blank.`, hint: 'Open the workbook in a spreadsheet program, save it, and run this again. To leave the column out: --map {field}=' },
   'map.unidentified': { text: ({ isNamed, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? 'Choose one' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. If it names the columns, choose one'}, for example: --map {field}="{column}"`, details) },
   'map.unknown_name': { text: (details) => fill(`--map names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
   'output.closed': { text: 'The reader of the output has left.', exit: exitCodes.stdoutClosed },
@@ -497,6 +498,7 @@ const messages: Readonly<Record<string, Message>> = {
   'workbook.too_large': { text: ({ path, unpacked, row, max, size }) => `${path} ${unpacked === undefined ? `becomes more than ${formatSize(max)} of CSV by row ${count(row)}` : `unpacks to ${formatSize(unpacked)}`}, and ${formatSize(max)} is the limit for a workbook of ${formatSize(size)}. Delete what is not needed in it, or save the sheet as CSV.` },
   'workbook.too_large_to_write': { text: 'The workbook would be larger than 4 GiB. Write CSV instead.' },
   'workbook.too_many_rows': { text: 'A sheet has at most {max,} rows, and there are more. Write CSV instead.' },
+  'workbook.uncalculated': { text: ({ columns }) => `Formulas without a stored value are blank: ${(columns as { column: string; cells: number; first: string }[]).map(({ column, cells, first }) => `${count(cells)} in "${column}" (from ${first} on)`).join(', ')}. To have their values, open the workbook in a spreadsheet program and save it.` },
   'workbook.unreadable': { text: '{path} cannot be converted: {cause}.' },
 }
 

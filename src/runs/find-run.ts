@@ -62,14 +62,14 @@ async function openFile(
   path: string,
   { encoding, delimiter, skipLines, header, raw, sheet }: ReadChoices,
 ): Promise<Table> {
-  const copy = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
-  if (copy === undefined) {
+  const converted = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
+  if (converted === undefined) {
     const table = await openTable(path, { encoding, delimiter, skipLines, header, raw })
     if (sheet === undefined) return table
     throw new Refusal('workbook.not_one', { path })
   }
   if (encoding === undefined && delimiter === undefined)
-    return openTable(path, { ...sheetOptions, skipLines, header, copy })
+    return openTable(path, { ...sheetOptions, skipLines, header, ...converted })
   throw new Refusal('workbook.not_text', { path, field: encoding === undefined ? 'delimiter' : 'encoding' })
 }
 

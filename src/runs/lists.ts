@@ -47,13 +47,13 @@ const fieldsOfSuppressed = ['phone', 'country']
 
 /** Returns what the rows of a table are about, and its columns of keys. Throws a Refusal, with the `name` of the file. */
 export function mapList(
-  table: Pick<Table, 'header' | 'samples' | 'notes'> & Partial<Pick<Table, 'repeated'>>,
+  table: Pick<Table, 'header' | 'samples' | 'notes'> & Partial<Pick<Table, 'repeated' | 'uncalculated'>>,
   name: string,
   kind?: ListKind,
   pairs: readonly string[] = [],
   use: ListUse = 'compare',
 ): MappedList {
-  const { header, samples, notes, repeated = [] } = table
+  const { header, samples, notes, repeated = [], uncalculated = [] } = table
   const pins = parsePins(pairs)
   const fields = (of: ListKind) =>
     of === 'people' && use === 'suppress' ? [...fieldsOf[of], ...fieldsOfSuppressed] : fieldsOf[of]
@@ -67,6 +67,7 @@ export function mapList(
       samples,
       notes,
       repeated,
+      uncalculated,
       fields: fields(of),
       anyOf: use === 'suppress' ? [...needed[of], 'phone'] : needed[of],
       subject,

@@ -4,6 +4,7 @@ import type { Note, Refusal } from '../api/calls/errors.js'
 import type { Operation, OperationId } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
+import type { ConvertedSheet } from '../csv/workbook/convert.js'
 import type { ListKind } from '../lists/list-index.js'
 import type { RowAnswer } from '../lookups/answer.js'
 import type { Lookups } from '../lookups/store.js'
@@ -98,7 +99,7 @@ export interface RunPorts extends RunHome {
     path: string,
     sheet: string | undefined,
     openCopy: () => Promise<FileHandle>,
-  ): Promise<FileHandle | undefined>
+  ): Promise<ConvertedSheet | undefined>
   records(source: string, kind: ListKind): AsyncIterable<Fields>
   /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
   readonly screen?: {

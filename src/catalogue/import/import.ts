@@ -3,6 +3,7 @@ import type { Clock, Ids } from '../../api/ports/ports.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Fields } from '../../api/values/objects.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
+import { uncalculatedNotes } from '../../csv/uncalculated.js'
 import { isInvalid } from '../../identity/readers.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
@@ -257,7 +258,7 @@ export type ImportReport = ReturnType<typeof toReport>
 /** Returns what became of a file; `leftOut` are values that records are without, because they were not understood. */
 function toReport(
   tally: Readonly<ImportTally>,
-  { mapping, ignored, samples = {}, encoding, footer }: FileColumns,
+  { mapping, ignored, samples = {}, encoding, footer, uncalculated, original }: FileColumns,
   leftOut: readonly LeftOutValues[],
 ) {
   return {
@@ -269,6 +270,7 @@ function toReport(
     samples,
     encoding,
     footer: footer?.found,
+    notes: uncalculatedNotes(uncalculated ?? [], original?.header ?? []),
   }
 }
 

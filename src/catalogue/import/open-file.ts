@@ -7,6 +7,7 @@ import { FooterCounter, markFooter } from '../../csv/footer.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
+import { isUncalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toProfileUrl } from '../../identity/profile.js'
 import {
   ColumnSample,
@@ -18,7 +19,7 @@ import {
   withFirstRow,
 } from '../../identity/value-kinds.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
-import { checkField, findField, mapColumns } from './map-columns.js'
+import { checkField, findField, mapColumns, requiredFields } from './map-columns.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
 export async function openFile(
@@ -80,7 +81,7 @@ async function* toTexts(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
 async function readCsvRows(
   kind: RecordKind,
   read: AsyncIterable<readonly CsvRow[]>,
-  { map, header }: ImportOptions,
+  { map, header, uncalculated = [] }: ImportOptions,
   original: Omit<OriginalFile, 'header'>,
 ): Promise<InputRows> {
   const batches = markFooter(read)
@@ -92,11 +93,13 @@ async function readCsvRows(
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
   const trimmed = names.map((name) => name.trim())
   const columns = mapColumns(kind, trimmed, map, hasHeader ? samples : withFirstRow(top.cells, samples))
+  checkCalculated(kind, columns.fields, trimmed, uncalculated)
   const rows = hasHeader ? first : [top, ...first]
   return {
     ...columns,
     original: { ...original, header: names },
     footer,
+    uncalculated,
     batches: toInputRows(
       withoutFooter(continueWith([rows], failure, batches), footer),
       columns.fields,
@@ -123,6 +126,21 @@ async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerat
     return { samples: sample.cells, failure: undefined }
   } catch (error) {
     return { samples: sample.cells, failure: { error } }
+  }
+}
+
+/** Throws a Refusal where what identifies a record are formulas without a value. */
+function checkCalculated(
+  kind: RecordKind,
+  fields: readonly (string | undefined)[],
+  header: readonly string[],
+  uncalculated: readonly UncalculatedColumn[],
+): void {
+  for (const formulas of uncalculated) {
+    const field = fields[formulas.at]
+    if (field === undefined || !isUncalculated(formulas) || !requiredFields[kind].flat().includes(field))
+      continue
+    throw new Refusal('map.uncalculated', { column: header[formulas.at], field, ...formulas })
   }
 }
 

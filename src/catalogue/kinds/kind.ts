@@ -2,6 +2,7 @@ import type { Awaitable, Fields } from '../../api/values/objects.js'
 import type { Encoding } from '../../csv/detect-encoding.js'
 import type { FooterCounter } from '../../csv/footer.js'
 import type { LeftOutValue } from '../../csv/names.js'
+import type { UncalculatedColumn } from '../../csv/uncalculated.js'
 
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
@@ -16,6 +17,7 @@ export interface ImportOptions {
   readonly encoding?: string
   /** The file is a sheet of a workbook, converted to CSV. */
   readonly isSheet?: boolean
+  readonly uncalculated?: readonly UncalculatedColumn[]
   /** Lines above the header of a CSV file. By default they are recognised. */
   readonly skipLines?: number
   /** False where the first row of a CSV file is data; recognised when absent. */
@@ -66,6 +68,8 @@ export interface InputRows {
   readonly encoding?: Pick<Encoding, 'label' | 'sample'> | undefined
   /** The rows below the records of a CSV file, as far as it is read. */
   readonly footer?: FooterCounter
+  /** Columns of a sheet with formulas that have no stored value. */
+  readonly uncalculated?: readonly UncalculatedColumn[]
   /** Absent where the file is not CSV. */
   readonly original?: OriginalFile | undefined
   readonly batches: AsyncIterable<readonly InputRow[]>

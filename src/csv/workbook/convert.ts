@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type Details, interrupted, type LocalCode, Refusal, systemCode } from '../../api/calls/errors.js'
 import { isWorkbook } from '../encoding.js'
+import type { UncalculatedColumn } from '../uncalculated.js'
 import type { ChosenSheet, ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
 
@@ -15,6 +16,12 @@ export type ConversionResult =
   | { readonly refusal: LocalCode; readonly details: Details }
   | { readonly message: string; readonly code: string | undefined }
 
+/** A sheet as CSV. */
+export interface ConvertedSheet {
+  readonly copy: FileHandle
+  readonly uncalculated: readonly UncalculatedColumn[]
+}
+
 /** Does what `RunPorts` says; it also throws a Refusal when the signal aborts. `onSheet` is told which of several sheets is read. */
 export async function convertSheet(
   workbook: string,
@@ -22,7 +29,7 @@ export async function convertSheet(
   openCopy: () => Promise<FileHandle>,
   signal?: AbortSignal,
   onSheet?: (chosen: ChosenSheet) => void,
-): Promise<FileHandle | undefined> {
+): Promise<ConvertedSheet | undefined> {
   if (!(await isWorkbook(workbook))) return undefined
   const copy = await openCopy()
   const chosen = await convertWorkbook({ workbook, sheet, csv: copy.fd }, signal).catch((error: unknown) => {
@@ -30,7 +37,7 @@ export async function convertSheet(
     throw new Refusal('workbook.unreadable', { path: workbook, cause: error })
   })
   if (chosen && sheet === undefined && chosen.others.length > 0) onSheet?.(chosen)
-  return copy
+  return { copy, uncalculated: chosen?.uncalculated ?? [] }
 }
 
 /** Keeps a conversion below 450 MB, with what is outside of the heap. */

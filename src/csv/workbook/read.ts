@@ -3,6 +3,7 @@ import { posix } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
 import { cellWriter } from '../cells.js'
 import { isColumnName } from '../names.js'
+import type { UncalculatedColumn } from '../uncalculated.js'
 import { type Archive, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
 
@@ -26,6 +27,7 @@ const maxTextBytes = 256 * 2 ** 20
 export interface ChosenSheet {
   readonly sheet: string
   readonly others: readonly string[]
+  readonly uncalculated: readonly UncalculatedColumn[]
 }
 
 /** Writes a sheet as CSV in UTF-8, one row for each row of the sheet. Throws a Refusal where that is impossible. */
@@ -43,11 +45,13 @@ export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<
         : chooseSheet(workbook, sheets, sheet)
     if (!archive.has(part)) throw new Refusal('workbook.damaged', { path: workbook, cause: 'sheet' })
     const rows = new CsvRows(csv, archive.limit)
-    await readSheet(archive, part, lookups, rows)
+    const formulas = new Formulas()
+    await readSheet(archive, part, lookups, rows, formulas)
     rows.end()
     return {
       sheet: name,
       others: visible.flatMap((one) => (one.part === part ? [] : one.name)).slice(0, maxNames),
+      uncalculated: formulas.uncalculated,
     }
   } finally {
     archive.close()
@@ -260,7 +264,48 @@ interface SheetLookups {
   readonly isFrom1904: boolean
 }
 
-async function readSheet(archive: Archive, part: string, lookups: SheetLookups, rows: SheetRows) {
+/** Counts the formulas of each column that have no stored value, and the cells that have one. */
+class Formulas {
+  readonly #values: number[] = []
+  readonly #without = new Map<number, { cells: number; readonly first: string }>()
+
+  add(column: number, row: number, isUncalculated: boolean): void {
+    if (!isUncalculated) {
+      this.#values[column] = (this.#values[column] ?? 0) + 1
+      return
+    }
+    const known = this.#without.get(column)
+    if (known) known.cells++
+    else this.#without.set(column, { cells: 1, first: `${lettersOf(column)}${row}` })
+  }
+
+  get uncalculated(): UncalculatedColumn[] {
+    return [...this.#without]
+      .sort(([one], [other]) => one - other)
+      .map(([column, { cells, first }]) => ({
+        at: column - 1,
+        cells,
+        first,
+        values: this.#values[column] ?? 0,
+      }))
+  }
+}
+
+/** Returns the letters of a column of a sheet, counted from 1: 27 is `AA`. */
+function lettersOf(column: number): string {
+  let letters = ''
+  for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
+    letters = String.fromCharCode(65 + ((left - 1) % 26)) + letters
+  return letters
+}
+
+async function readSheet(
+  archive: Archive,
+  part: string,
+  lookups: SheetLookups,
+  rows: SheetRows,
+  formulas?: Formulas,
+) {
   const inline = new CellText()
   let row = 0
   let column = 0
@@ -271,6 +316,8 @@ async function readSheet(archive: Archive, part: string, lookups: SheetLookups, 
   let value = ''
   let isInCell = false
   let isInValue = false
+  let isFormula = false
+  let hasValue = false
   await archive.parse(part, {
     open(name, attributes) {
       if (name === 'row') {
@@ -285,8 +332,13 @@ async function readSheet(archive: Archive, part: string, lookups: SheetLookups, 
         value = ''
         inline.clear()
         isInCell = true
+        isFormula = false
+        hasValue = false
       } else if (!isInCell) return
-      else if (name === 'v') isInValue = true
+      else if (name === 'v') {
+        isInValue = true
+        hasValue = true
+      } else if (name === 'f') isFormula = true
       else inline.open(name)
     },
     text(text) {
@@ -300,6 +352,9 @@ async function readSheet(archive: Archive, part: string, lookups: SheetLookups, 
       else if (name === 'c') {
         isInCell = false
         const text = textOf(type, value, inline.text, style, lookups)
+        // Programs store an empty text as one.
+        const isUncalculated = text === '' && isFormula && !(type === 'str' && hasValue)
+        if (text !== '' || isUncalculated) formulas?.add(column, row, isUncalculated)
         if (text === '') return
         length += text.length
         if (length > rowLimit) throw tooLong(row)

@@ -18,6 +18,7 @@ import {
   type Synonyms,
   synonymsOf,
 } from '../../csv/names.js'
+import { isUncalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toCountryCode } from '../../identity/country.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toPlainUrl } from '../../identity/profile.js'
@@ -46,6 +47,8 @@ export interface MappingRequest {
   readonly notes?: readonly Note[]
   /** Columns that got another name, because an earlier one has theirs. */
   readonly repeated?: readonly RepeatedName[]
+  /** Columns of formulas without a stored value. */
+  readonly uncalculated?: readonly UncalculatedColumn[]
   /** Input fields that a column may fill. */
   readonly fields: readonly string[]
   /** What a row is about. */
@@ -112,6 +115,7 @@ export function mapColumns(request: MappingRequest): Mapping {
   }
   checkConstants(request, filled)
   checkUnambiguous(request, filled)
+  checkCalculated(request, filled)
   checkUsable(request, filled)
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
@@ -151,6 +155,20 @@ function checkUnambiguous(
     const alike = [name, ...repeated.filter((one) => one.name === name).map(({ as }) => as)]
     const columns = alike.filter((one) => samples?.[header.indexOf(one)]?.length !== 0)
     if (columns.length > 1) throw new Refusal('map.same_names', { name, field: spell(field), columns })
+  }
+}
+
+/** Throws a Refusal where what says whom a row is about are formulas without a value: all its rows would be blank. */
+function checkCalculated(
+  { uncalculated = [], subject }: MappingRequest,
+  filled: ReadonlyMap<string, MappedColumn>,
+): void {
+  if (uncalculated.length === 0) return
+  for (const { field, column, at } of filled.values()) {
+    const formulas = uncalculated.find((one) => one.at === at)
+    if (!formulas || !isUncalculated(formulas)) continue
+    if (![...identifying[subject], ...describing].includes(field)) continue
+    throw new Refusal('map.uncalculated', { column, field: spell(field), ...formulas })
   }
 }
 

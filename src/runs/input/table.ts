@@ -9,6 +9,7 @@ import { RepeatedKeys, RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, type RepeatedName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
+import { type UncalculatedColumn, uncalculatedNotes } from '../../csv/uncalculated.js'
 import { ColumnSample, isData, withFirstRow } from '../../identity/value-kinds.js'
 
 /** Options for reading a file, where recognising its format is not enough. */
@@ -18,6 +19,7 @@ export interface ReadOptions extends RowOptions {
   readonly delimiter?: string | undefined
   /** The copy of a sheet as CSV, where the file is a workbook. */
   readonly copy?: FileHandle | undefined
+  readonly uncalculated?: readonly UncalculatedColumn[] | undefined
   /** Lines above the header. */
   readonly skipLines?: number | undefined
   /** False where the first row is data; recognised when absent. */
@@ -29,7 +31,7 @@ export type Table = Awaited<ReturnType<typeof openTable>>
 
 /** Opens a CSV file: recognises encoding and delimiter and checks its header. */
 export async function openTable(path: string, options: ReadOptions = {}) {
-  const { copy } = options
+  const { copy, uncalculated = [] } = options
   const { head, bytes } = await readHead(path, copy)
   const encoding = detectEncoding(head, options.encoding)
   const sample = sampleOf(head, encoding)
@@ -55,8 +57,14 @@ export async function openTable(path: string, options: ReadOptions = {}) {
     /** Columns that got another name, because an earlier one has theirs. */
     repeated: repeated as readonly RepeatedName[],
     hasHeader,
+    /** Columns of a sheet with formulas that have no stored value. */
+    uncalculated,
     /** What a person should know about how it was read. */
-    notes: [...encodingNotes(encoding), ...notes] as readonly Note[],
+    notes: [
+      ...encodingNotes(encoding),
+      ...notes,
+      ...uncalculatedNotes(uncalculated, names),
+    ] as readonly Note[],
     /** The first non-empty cells of each column. */
     samples: (hasHeader ? samples : withFirstRow(first.cells, samples)) as readonly (readonly string[])[],
     encoding: encoding.label,

@@ -40,12 +40,19 @@ interface LookupRequest extends ResultRequest {
 /** Returns the fields that the columns of a file are matched with. */
 export const toMappingRequest = (
   { operation, shape, constants, choices }: LookupRequest,
-  { header, samples, notes = [], repeated = [] }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
+  {
+    header,
+    samples,
+    notes = [],
+    repeated = [],
+    uncalculated = [],
+  }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
 ): MappingRequest => ({
   header,
   samples,
   notes,
   repeated,
+  uncalculated,
   fields: operation.batch?.fields ?? Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,

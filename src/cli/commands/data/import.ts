@@ -83,7 +83,9 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   const context = withCatalogueOption(outer, options)
   const [kind = '', file = ''] = args
   const { map, from, encoding, sheet, skipLines, dryRun: isDryRun = false } = options
-  const copy = file === '-' ? undefined : await openSheet(context, resolve(context.streams.cwd, file), sheet)
+  const converted =
+    file === '-' ? undefined : await openSheet(context, resolve(context.streams.cwd, file), sheet)
+  const copy = converted?.copy
   if (copy === undefined && sheet !== undefined) {
     await openInput(context, file)
     throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
@@ -97,6 +99,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
     format: from,
     encoding,
     isSheet,
+    uncalculated: converted?.uncalculated,
     skipLines,
     header: options.header === false ? false : undefined,
   })
@@ -236,7 +239,7 @@ async function openInput(
 
 function showColumns(
   context: StreamsContext,
-  { mapping, ignored, samples = {}, encoding, footer }: ImportReport,
+  { mapping, ignored, samples = {}, encoding, footer, notes }: ImportReport,
 ) {
   const columns = Object.entries(mapping).map(([field, column]) => {
     const sample = samples[field]
@@ -245,7 +248,7 @@ function showColumns(
   const shown = {
     columns,
     unused: ignored,
-    notes: [...(encoding ? encodingNotes(encoding) : []), ...(footer ? [footerNote(footer)] : [])],
+    notes: [...notes, ...(encoding ? encodingNotes(encoding) : []), ...(footer ? [footerNote(footer)] : [])],
   }
   for (const line of describeMapping(shown, context.streams.stderr.columns, 'not imported'))
     context.notify(oneLine(line))
