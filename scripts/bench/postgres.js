@@ -115,7 +115,8 @@ async function batches(database) {
         measured: perSecond(two, 'rows'),
         baseline: `all by one: ${perSecond(alone, 'rows')}`,
         ratio: two / alone,
-        atLeast: 1,
+        // They share the cores of one machine with the server.
+        atLeast: 0.8,
       },
     ]
   } finally {
