@@ -219,8 +219,12 @@ export function isMisplaced(subject: RowSubject, field: string, cell: string, na
   const isDomain = isOfDomain(field)
   if (isDomain && isUsualSite(cell)) return false
   const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
-  if (isDomain && (kind === undefined || kind === 'email'))
-    return toCompanyDomain(cell, name) === undefined && (kind === 'email' || toDomain(cell) !== undefined)
+  if (isDomain && (kind === undefined || kind === 'email')) {
+    const domain = toCompanyDomain(cell, name)
+    // Of a mailbox provider, the name has to say that it is meant.
+    if (domain !== undefined) return name === undefined && freeMailboxes.has(domain)
+    return kind === 'email' || toDomain(cell) !== undefined || isInternalSite(cell)
+  }
   return kind !== undefined && kindsOfField(subject, field)?.includes(kind) !== true
 }
 
@@ -230,6 +234,8 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind?.endsWith('profile')) return 'must not be a profile URL'
   if (kind === 'phone') return 'must not be a phone number'
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
+  if (isInternalSite(cell))
+    return "must be a company's own website: an IP address or a name in a private network is none"
   return "must be a company's own: pages of social networks, directories and search engines, short links and free email identify none"
 }
 
@@ -261,6 +267,7 @@ export const isNameInDomain = (cell: string): boolean =>
   /\p{L}/u.test(cell) &&
   !/@|:\/|^www\b/i.test(cell) &&
   !noName.test(cell.trim()) &&
+  !isInternalSite(cell) &&
   toDomain(cell) === undefined
 
 export const isDomainInName = (cell: string): boolean =>
@@ -434,16 +441,35 @@ const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ..
  */
 export function toCompanyDomain(text: string, name?: string): string | undefined {
   const domain = toDomain(text)
-  if (domain === undefined || isToolPage(text, domain)) return undefined
+  if (domain === undefined || isInternal(domain) || isToolPage(text, domain)) return undefined
   if (!shared.has(domain)) return domain
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
 
+/** Names that only a network of one's own has, and addresses of machines. */
+const internal =
+  /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|intra|private|corp|home|lan|home\.arpa|in-addr\.arpa|onion)$/
+const machine =
+  /^(?:[a-z]+:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){2,3}|\[[\da-f:.]+\]|[\da-f]{0,4}(?::[\da-f]{0,4}){3,7})\.?(?::\d+)?(?:[/?#].*)?$/i
+/** An address of one word, which only a network of one's own knows. */
+const singleHost = /^https?:\/\/[a-z0-9_-]+(?::\d+)?(?:[/?#].*)?$/i
+
+const isInternal = (domain: string): boolean => internal.test(domain)
+
+/** Whether a cell is the address of a machine, or a name in a network of one's own: no company's website. */
+const isInternalSite = (cell: string): boolean => {
+  const text = cell.trim()
+  return machine.test(text) || singleHost.test(text) || isInternal(toDomain(text) ?? '')
+}
+
 /** The first words of hosts that `toolPage` knows. */
 const toolHosts: ReadonlySet<string> = new Set(
-  'amazon apple archive baidu bing duckduckgo g goo google googleusercontent translate webcache yahoo yandex'.split(
-    ' ',
-  ),
+  (
+    'airbnb airtable alibaba amazon apple archive atlassian baidu bamboohr bing booking box breezy canva discord duckduckgo ' +
+    'expedia figma force freshdesk g goo google googleusercontent greenhouse hs-sites hubspot lever loom miro myworkdayjobs ' +
+    'office okta onmicrosoft paypal personio recruitee salesforce service-now slack smartrecruiters spotify statuspage ' +
+    'surveymonkey teamtailor translate trello walmart webcache webex workable yahoo yandex zendesk zoom'
+  ).split(' '),
 )
 
 /** Pages that show or find others' pages, or are anybody's: of search engines, maps, shops, web archives and free sites. */
@@ -454,7 +480,16 @@ const toolPage = new RegExp(
     '(?:maps|sites|translate|docs|drive|forms|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
     '\\.google\\.[a-z]{2,3}(?:\\.[a-z]{2})?(?:[/?#:]|$)|webcache\\.googleusercontent\\.com|g\\.page(?:[/?#:]|$)|',
     '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|(?:apps|itunes|maps)\\.apple\\.com|',
-    'amazon\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:stores|dp|gp|s|sp)\\b|',
+    'amazon\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:stores|shops?|brand|dp|gp|s|sp)\\b|',
+    '(?!www\\.)(?:[a-z0-9-]+\\.)+alibaba\\.com|alibaba\\.com/(?:product|company|showroom|suppliers?)\\b|walmart\\.com/(?:seller|ip|browse)\\b|',
+    'booking\\.com/(?:hotel|share)\\b|airbnb\\.[a-z.]+/(?:rooms|h|users)\\b|expedia\\.[a-z.]+/[^ ]*hotel|',
+    'open\\.spotify\\.com|discord\\.com/(?:invite|channels|users)\\b|paypal\\.com/paypalme\\b|[a-z0-9-]*\\.?zoom\\.us/(?:j|my|w|rec|meeting)\\b|',
+    '(?:app|share)\\.hubspot\\.com|(?:app|[a-z0-9-]+\\.app)\\.box\\.com|[a-z0-9-]+\\.box\\.com/[sv]/|box\\.com/s/|forms\\.office\\.com|airtable\\.com/(?:app|shr|inv)|',
+    '(?:figma|miro|canva|trello|loom|surveymonkey)\\.com/(?:file|design|proto|board|app/board|b|c|share|r)/|',
+    // What companies rent there has a name in front, and is read as the owner's otherwise.
+    '(?!www\\.)(?:[a-z0-9-]+\\.)+(?:zendesk|freshdesk|slack|service-now|bamboohr|workable|smartrecruiters|recruitee|teamtailor|okta|',
+    'onmicrosoft|myworkdayjobs|webex|force|hs-sites|personio|greenhouse|lever|breezy|statuspage|atlassian)\\.(?:com|net|io|co|hr|de)(?:[/?#:]|$)|',
+    '(?!www\\.)(?:[a-z0-9-]+\\.)+my\\.salesforce\\.com|',
     'bing\\.com/(?:search|maps)|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
     '(?:web|wayback)\\.archive\\.org(?:[/?#:]|$)|archive\\.org/(?:web|wayback)\\b|archive\\.(?:ph|is|today|li)(?:[/?#:]|$)',
     ')',

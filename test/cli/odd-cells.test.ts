@@ -76,6 +76,96 @@ describe('cells of websites', () => {
   it('of the companies that own such hosts are theirs', async () =>
     expect(await sites('https://www.yelp.com/', 'github.com', 'https://www.apple.com/mac/')).toHaveLength(3))
 
+  it.each([
+    ['a mailbox provider', ['gmail.com', 'https://www.gmx.de/', 'WEB.DE', 'protonmail.com', 'jo@gmail.com']],
+    [
+      'a machine or a network of one’s own',
+      [
+        '192.168.1.10',
+        'http://8.8.8.8/index.html',
+        '10.0.0.1:8080/x',
+        'http://[2001:db8::1]/',
+        '[::1]',
+        'localhost',
+        'http://localhost:3000',
+        'http://intranet/',
+        'fileserver.local',
+        'crm.corp',
+        'srv01.internal',
+        'printer.lan',
+        'nas.home.arpa',
+        'jo@mail.local',
+      ],
+    ],
+    [
+      'a file share, a meeting or a form',
+      [
+        'https://acme.sharepoint.com/sites/x',
+        'https://wetransfer.com/downloads/x',
+        'https://we.tl/t-abc',
+        'https://1drv.ms/u/s!x',
+        'https://mega.nz/file/x',
+        'https://acme.app.box.com/s/x',
+        'https://us02web.zoom.us/j/1',
+        'https://forms.gle/x',
+      ],
+    ],
+    [
+      'a shop, a profile or a page that is rented',
+      [
+        'https://acme.en.alibaba.com',
+        'https://www.amazon.com/shops/x',
+        'https://shop.app/m/acme',
+        'https://www.booking.com/hotel/de/acme.html',
+        'https://open.spotify.com/artist/x',
+        'https://www.malt.de/profile/jo',
+        'https://acme.zendesk.com',
+        'https://acme.atlassian.net/wiki',
+        'https://acme.my.salesforce.com',
+      ],
+    ],
+    [
+      'a link that is shortened',
+      ['https://amzn.to/x', 'https://aka.ms/x', 'https://adf.ly/x', 'https://j.mp/x'],
+    ],
+  ])('that are those of %s name no company', async (_, cells) => expect(await sites(...cells)).toEqual([]))
+
+  it('are left out where the row has a name, unless it is that of the owner, and counted', async () => {
+    const rows = [
+      'Acme,gmail.com',
+      'Yahoo,yahoo.com',
+      'Birch,10.0.0.1',
+      'Cedar,cedar.example',
+      'Slack,www.slack.com',
+    ]
+    here.write('named.csv', ['Company,Website', ...rows].join('\n'))
+    const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+    const { stderr } = await here.run('accounts enrich --csv named.csv -o named-out.csv --fail-on none', {
+      caller: target,
+    })
+    expect(target.asked.map(({ input }) => input)).toEqual([
+      { name: 'Acme' },
+      { name: 'Yahoo', domain: 'yahoo.com' },
+      { name: 'Birch' },
+      { name: 'Cedar', domain: 'cedar.example' },
+      { name: 'Slack', domain: 'www.slack.com' },
+    ])
+    expect(stderr).toContain('Left out: domain: 2 values not understood, such as "gmail.com"')
+  })
+
+  it('of companies that have such hosts are theirs', async () =>
+    expect(
+      await sites(
+        'https://www.alibaba.com/',
+        'https://www.zendesk.com/pricing/',
+        'zoom.us',
+        'https://www.paypal.com/de/home',
+        'acme.myshopify.com',
+        'local.example',
+        'corp.example',
+      ),
+    ).toHaveLength(7))
+
   it('that nobody completed are blank', async () =>
     expect(await sites('http://', 'https://www.', 'www', 'http://www.')).toEqual([]))
 })

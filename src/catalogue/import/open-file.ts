@@ -208,13 +208,15 @@ function toInputRow(
   if (cells.every((cell) => cell.trim() === '')) return undefined
   if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
     return { line, cells, reason: `has ${cells.length} cells, but the header has ${width}` }
+  const nameAt = fields.indexOf(kind === 'companies' ? 'name' : 'company_name')
+  const name = cells[nameAt]?.trim() || undefined
   const raw: Record<string, unknown> = {}
   const leftOut: LeftOutValue[] = []
   for (let at = 0; at < width; at++) {
     const field = fields[at]
     const cell = cells[at]
     if (field === undefined || !cell || isPlaceholder(field, cell)) continue
-    if (!isChecked[at] || !isMisplaced(kind, field, cell)) raw[field] = cell
+    if (!isChecked[at] || !isMisplaced(kind, field, cell, name)) raw[field] = cell
     else leftOut.push({ field, value: cell, reason: `${field} ${describeMisplaced(field, cell)}` })
   }
   return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
