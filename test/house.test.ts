@@ -41,7 +41,7 @@ const ours: Record<string, readonly string[]> = {
   ],
   http: ['api', 'client/reply', 'client/reading', 'client/proxied-work', 'engine/jobs/pool'],
   runs: ['api', 'csv', 'engine/credits/cost', 'identity', 'storage', 'lists', 'lookups'],
-  flows: ['api', 'csv', 'engine/credits/cost', 'lists', 'lookups', 'runs'],
+  flows: ['api', 'csv', 'engine/credits/cost', 'identity', 'lists', 'lookups', 'runs'],
   reference: ['api'],
   mcp: ['api', 'engine/credits/cost', 'reference'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],

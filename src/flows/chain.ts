@@ -54,6 +54,8 @@ export interface StepCount {
   failed: number
   /** Data vendors that could not be asked about rows of this execution of its run; absent where there are none. */
   not_asked?: readonly SkippedRows[]
+  /** Answers that are, or may be, about other rows; absent where there are none. */
+  suspect?: RunReport['suspect']
 }
 
 /** Returns how a person calls the steps of a flow: by number and name, the search of the input by its name. */
@@ -74,6 +76,8 @@ export interface Stage {
   readonly step: RunStep
   readonly run: string
   readonly header: readonly string[]
+  /** Notes a row that may be sent, before any row behind it is. */
+  readonly expect?: ((row: Fields) => void) | undefined
   /** Ends what answered its rows, when they are all answered. Rejects where an answer may be that to another row. */
   readonly end?: (() => Promise<void>) | undefined
   readonly batch: Omit<Batch, 'table' | 'writer' | 'signal'>
@@ -269,11 +273,12 @@ export class Chain {
     if (this.stages.length === 0) for await (const chunk of rows) await outputs.write(chunk)
     for (const report of reports) report.catch(() => this.stop.abort())
     const ended = await Promise.allSettled(reports).then(() => Promise.all(reports))
-    for (const [stage, { credits, credits_before, not_asked }] of ended)
+    for (const [stage, { credits, credits_before, not_asked, suspect }] of ended)
       Object.assign(this.#countOf(stage.step), {
         credits,
         credits_before,
         ...(not_asked.length > 0 && { not_asked }),
+        ...(suspect && { suspect }),
       })
     const spoiled = this.#isCut ? undefined : await this.#endPrograms()
     if (this.#isCut || spoiled) await outputs.abandon()
@@ -319,7 +324,11 @@ export class Chain {
     let isDone = false
     try {
       for await (const chunk of rows) {
-        for (const { fields } of chunk) if (fields) this.#countOf(stage.step).in++
+        for (const { fields } of chunk) {
+          if (!fields) continue
+          this.#countOf(stage.step).in++
+          stage.expect?.(fields)
+        }
         yield chunk.map((row) => ({ line: row.line, cells: cellsOf(stage.step, row), fields: row.fields }))
       }
       isDone = true

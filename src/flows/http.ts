@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto'
 import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isInProgress, isLimited, isUnavailable, passes } from '../api/calls/retry.js'
+import { toJson } from '../api/values/json.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
+import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { toCell } from '../runs/output/columns.js'
 import { type FlowRow, fieldOf } from './fields.js'
 import type { FlowOutput, HttpStep } from './read.js'
@@ -50,16 +53,39 @@ function fillBody(template: unknown, row: Fields): unknown {
   return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBody(value, row)]))
 }
 
+/** What stands for an answer that is about another row: whether the address did its work for this one is not known. */
+const strayReply: Reply = {
+  status: 502,
+  body: { error: 'The address answered about another row', code: 'outcome_unknown' },
+  headers: {},
+  credits: 0,
+  isSuspect: true,
+}
+
 /** The path of a result that is the status of the answer. */
 const statusPath = '$status'
 
+/** Rows that are read and may be sent, at most: an address may answer one row with the answer to the next. */
+const mostExpected = 4_096
+
+/** What answers the rows of a step that is no lookup. */
+export interface RowCaller extends Caller {
+  /** Notes a row that may be sent. */
+  expect?(row: Fields): void
+}
+
 /**
  * Returns a caller that sends each row to an address, so many a second, and answers the fields of its result. Each row has its
- * key, the same one every time. An address that has a row already (409), or nothing for it (404), did not fail.
+ * key, the same one every time. An address that has a row already (409), or nothing for it (404), did not fail. An answer that
+ * is about another row is none (decision 16).
  */
-export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): Caller {
+export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): RowCaller {
   const { post: url, body, result, per_second: perSecond = usualRate } = http
   const headers = headersOf(ports, http.headers)
+  const contentOf = (row: Fields) => (body ? fillBody(body, row) : row)
+  const aboutRow = (row: Fields) => questionOf([row], [row, contentOf(row)])
+  const askedAbout = new AskedAbout(ports)
+  let expected: Fields[] = []
   let next = 0
   const turn = async (signal: AbortSignal | undefined) => {
     const now = ports.now()
@@ -68,11 +94,16 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
     if (at > now) await ports.sleep(at - now, signal)
   }
   return {
+    expect: (row) => {
+      expected.push(row)
+      if (expected.length > 2 * mostExpected) expected = expected.slice(-mostExpected)
+    },
     call: async (_, { row }, { idempotencyKey, signal } = {}): Promise<Reply> => {
       await turn(signal)
+      for (const one of expected.splice(0)) askedAbout.begin(aboutRow(one))
       const fields = isObject(row) ? row : {}
       const key = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
-      const answer = await ports.post(url, body ? fillBody(body, fields) : fields, { ...key, ...headers })
+      const answer = await ports.post(url, contentOf(fields), { ...key, ...headers })
       if ('error' in answer) {
         if (answer.isRefused) throw new Refusal('flow.http_refused', { url, reason: answer.error })
         throw new ConnectionLost(answer.error, false)
@@ -94,6 +125,7 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       const isKnown = status === 404 || status === 409
       if ((status < 200 || status > 299) && !isKnown)
         return reply(status, { error: `The address answered ${status}` })
+      if (askedAbout.isOfAnother(aboutRow(fields), answer.body)) return strayReply
       const names = Object.values(result).filter((path) => path !== statusPath)
       if (!isKnown && status !== 204 && answer.body === undefined && names.length > 0)
         return reply(502, { error: `The address answered ${status} without JSON` })
@@ -130,7 +162,9 @@ export function httpOutput(
   let sent = 0
   const send = async (rows: readonly Fields[]) => {
     sent++
-    const keyed = { ...headers, 'idempotency-key': `${flow()}-${sent}` }
+    // Rows that failed before may be among them now: other rows are another request.
+    const key = `${flow()}-${sent}-${createHash('sha256').update(toJson(rows)).digest('hex').slice(0, 12)}`
+    const keyed = { ...headers, 'idempotency-key': key }
     for (let tries = 1; ; tries++) {
       const answer = await ports.post(http.post, { rows }, keyed)
       if (!('error' in answer) && answer.status >= 200 && answer.status < 300) return

@@ -28,6 +28,7 @@ import {
   standIn,
 } from './chain.js'
 import { asFields, type FlowRow } from './fields.js'
+import type { RowCaller } from './http.js'
 import { type Look, openOutputs, type SendPorts } from './outputs.js'
 import type { CommandStep, Flow, HttpStep, LookupStep, Step } from './read.js'
 
@@ -63,7 +64,7 @@ export interface FlowPorts extends RunPorts {
   /** What outputs that are no files are written with. */
   readonly send: SendPorts
   /** Returns what answers the rows of a step that is no lookup. */
-  custom(step: CommandStep | HttpStep): Promise<Caller>
+  custom(step: CommandStep | HttpStep): Promise<RowCaller>
   /** Returns the request of an import, with ids for names, for so many more records as the quota permits. */
   importInput(step: Pick<LookupStep, 'operation' | 'shape' | 'constants'>, more: number): Promise<Input>
   sleep(ms: number, signal: AbortSignal): Promise<void>
@@ -113,15 +114,20 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const identityKey = digestOf([flow.name, path, workspace, ...parts])
     return { target, identityKey, operation, workspace, file: path, fileHash: '' }
   }
-  const findSame = async (identity: RunIdentity) => {
+  // A finished flow with rows of unknown outcome goes on where these are to be asked again.
+  let isReopened = false
+  const findSame = async (identity: RunIdentity): Promise<Run | undefined> => {
     const known = asked.fresh ? undefined : await records.runs.known(identity)
-    return known && (isOutdated(known, notBefore) || isForeign(known, identity)) ? undefined : known
+    if (!known || isOutdated(known, notBefore) || isForeign(known, identity)) return undefined
+    return isReopened ? { ...known, status: 'stopped' } : known
   }
   const lists = await openKnownLists(ports, flow.skipKnown)
   const content = [await contentOf(asked), lists?.fingerprint]
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
   await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
-  const same = await findSame(identity)
+  const ended = await findSame(identity)
+  isReopened = asked.retryUnknown && ended?.status === 'finished' && (await hasUnknown(records, ended))
+  const same = isReopened ? await findSame(identity) : ended
   // It ended while this command began, which would find nothing new and write that over what the other one has found.
   const finished = since ? await records.runs.list({ status: 'finished' }) : []
   const pastRuns = finished.filter((run) => isRecordOf(run, flow.name, path))
@@ -213,6 +219,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       step,
       run: run.id,
       header,
+      expect: run.status === 'finished' ? undefined : custom?.expect,
       end: custom && (() => trusting(run, custom.close())),
       batch: { ...lookup, ...calls, ...asking, caller: { ...caller, call }, concurrency, othersUnderWay },
     }
@@ -262,7 +269,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     leftAlone: chain.leftAlone,
     wasFinished,
     seconds: (ports.clock.now() - begun) / 1_000,
-    exit: stopped?.exit_code ?? (isFailed && !wasFinished ? exitCodes.someFailed : exitCodes.ok),
+    exit: stopped?.exit_code ?? (isFailed ? exitCodes.someFailed : exitCodes.ok),
   }
 }
 
@@ -294,6 +301,16 @@ async function contentOf({ flow: { source, table }, content }: FlowRequest): Pro
 /** Whether a record is that of a flow, which is known by its name and its file. */
 export const isRecordOf = ({ operation, file, request }: Run, name: string, path: string): boolean =>
   operation === flowOperation && file === path && (parseJson(request) as Partial<FlowRecord>).flow === name
+
+/** Whether the steps of a flow have rows of unknown outcome. */
+async function hasUnknown({ runs }: RunRecords, { request }: Run): Promise<boolean> {
+  const { steps = [] } = parseJson(request) as Partial<FlowRecord>
+  for (const { run } of steps) {
+    const [own] = run === null ? [] : await runs.find(run)
+    if (own && (await runs.hasUnknown(own))) return true
+  }
+  return false
+}
 
 /** Makes the next run of a flow begin these runs of its steps anew. */
 async function forgetRuns({ database, locks }: RunRecords, runs: readonly Run[]): Promise<void> {

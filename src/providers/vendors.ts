@@ -25,8 +25,8 @@ import {
   updateCall,
   updateProvider,
 } from '../engine/tables/providers.js'
+import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { type Connection, type Driver, isStorageFault } from '../storage/driver/connection.js'
-import { AskedAbout } from './asked-about.js'
 import {
   type CompiledKind,
   type CompiledProvider,
@@ -644,7 +644,7 @@ class VendorDesk implements Vendors {
     const { stored, compiled, apiKey = '' } = question.loaded
     const { askedAbout, breaker } = this.#workOf(question)
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
-    const asked = askedAbout.begin(questions.map(({ about }) => about))
+    const asked = askedAbout.begin(questionOf(questions.map(({ about }) => about)))
     const sent = this.ports.http.send(target, request, compiled.timeoutMs)
     const received = await sent.catch(asLost).finally(() => askedAbout.end(asked))
     const isStray = !(received instanceof Lost) && askedAbout.isOfAnother(asked, received.body)

@@ -63,7 +63,7 @@ describe('prospect flow run', () => {
     const paid = await spent()
     expect(paid).toEqual({ 'accounts.enrich': 33, 'accounts.stack': 39, 'accounts.hiring': 0 })
     const again = await run()
-    expect(again.code).toBe(0)
+    expect(again.code).toBe(11)
     expect(again.stderr).toContain('nothing was paid')
     expect(here.read('out.csv')).toBe(out)
     expect(await spent()).toEqual(paid)

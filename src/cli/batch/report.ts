@@ -179,7 +179,7 @@ export const formatSkipped = ({ provider, reason, rows }: SkippedRows): string =
   `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
 
 /** Returns what a run says of answers that may be those to other requests. */
-function formatSuspect(suspect: RunReport['suspect']): string[] {
+export function formatSuspect(suspect: RunReport['suspect']): string[] {
   if (!suspect) return []
   const { discarded, passed_on: passedOn } = suspect
   const lines = [

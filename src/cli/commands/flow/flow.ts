@@ -8,9 +8,10 @@ import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
+import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
 import { rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
-import { formatSkipped } from '../../batch/report.js'
+import { formatSkipped, formatSuspect } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
@@ -244,6 +245,7 @@ async function showReport(
     const what = failed === 0 ? 'Invalid' : invalid === 0 ? 'Failed' : 'Invalid or failed'
     for (const line of formatReasons(reasons[at] ?? [])) context.notify(oneLine(`${what}: ${line}`))
     for (const vendor of step.not_asked ?? []) context.notify(formatSkipped(vendor))
+    for (const line of formatSuspect(step.suspect)) context.notify(line)
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
   const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
@@ -251,7 +253,10 @@ async function showReport(
   context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
   for (const path of leftAlone)
     context.notify(`No row is left, and some failed: ${formatPath(path, context.streams)} stays as it was.`)
-  if (wasFinished && steps.some(({ failed }) => failed > 0))
+  const isUnknown = reasons.flat().some(({ reason }) => reason === unknownAnswer.error)
+  if (!stopped && isUnknown)
+    context.notify('Add --retry-unknown to ask again about rows whose outcome is unknown.')
+  else if (wasFinished && steps.some(({ failed }) => failed > 0))
     context.notify('Add --fresh to retry the rows that failed; paid answers are reused.')
   if (stopped) {
     const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
