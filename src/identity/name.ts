@@ -11,6 +11,7 @@ const letters: Readonly<Record<string, string>> = {
   ð: 'd',
   þ: 'th',
   ı: 'i',
+  ς: 'σ',
 }
 
 /** Text that needs no folding: words of two letters or more, one space apart. */
@@ -46,13 +47,14 @@ export function cleanName(name: string, folded = foldName(name)): string {
 /** Letters of Western languages in their usual spelling, which most names with accents are made of. */
 const accented = /^[\x20-\x7e\u00c0-\u0131\u0134-\u013e\u0141-\u0148\u014a-\u017e]*$/
 
-function toPlainLetters(text: string): string {
+/** Returns text in lower case, without accents and with the usual letters in place of composed ones. */
+export function toPlainLetters(text: string): string {
   const lower = text.toLowerCase()
   if (ascii.test(lower)) return lower
   const plain = accented.test(text) ? lower : toPlainText(text).toLowerCase()
   const bare = plain.normalize('NFKD').replace(/[\u0300-\u036f]+/g, '')
   if (ascii.test(bare)) return bare
-  return bare.replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] ?? letter).normalize('NFC')
+  return bare.replace(/[ßæœøłđðþıς]/g, (letter) => letters[letter] ?? letter).normalize('NFC')
 }
 
 function joinInitials(folded: string): string {

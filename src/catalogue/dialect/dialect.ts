@@ -5,17 +5,10 @@ import type {
   Selectivity,
   TextQuery,
   TextTable,
-  Tokenizer,
 } from '../full-text/keyword.js'
 
-/** Where rows are written, and what cuts their texts into words. */
-interface RowTarget {
-  readonly connection: Connection
-  readonly tokenize: Tokenizer
-}
-
 export type RowInserter = (
-  to: RowTarget,
+  connection: Connection,
   key: number,
   values: readonly Value[],
   texts: readonly string[],
@@ -37,7 +30,7 @@ export interface CatalogueDialect {
     matchTexts(table: TextTable, query: TextQuery, selectivity: Selectivity): Condition
     /** Returns a function that inserts a row with its texts; values come in the order of the columns. */
     createRowInserter(table: TextTable, columns: readonly string[]): RowInserter
-    replaceTexts(to: RowTarget, table: TextTable, key: number, texts: readonly string[]): void
+    replaceTexts(connection: Connection, table: TextTable, key: number, texts: readonly string[]): void
     /** Deletes the texts that rows are found by, where they are not a column of the row. */
     deleteTexts(connection: Connection, table: TextTable, keys: readonly number[]): Promise<void>
   }

@@ -1,11 +1,6 @@
 import { type Driver, insertInto, send } from '../../storage/driver/connection.js'
-import {
-  createTokenizer,
-  type Texts,
-  type TextTable,
-  type Tokenizer,
-  textColumns,
-} from '../full-text/keyword.js'
+import { type Texts, type TextTable, textColumns } from '../full-text/keyword.js'
+import { wordsOf } from '../full-text/words.js'
 import type { CatalogueDialect } from './dialect.js'
 
 // One vector, in the column `words`, holds the words of all text columns, each behind the number of its column. So one index
@@ -25,23 +20,22 @@ export const postgresTexts: CatalogueDialect['texts'] = {
   },
   createRowInserter(table, columns) {
     const { sql: insert } = insertInto(table, [...columns, 'words', 'key'])
-    return ({ connection, tokenize }, key, values, texts) => {
-      send(connection, insert, ...values, createVectorWriter(table, tokenize)(texts), key)
+    const toVector = createVectorWriter(table)
+    return (connection, key, values, texts) => {
+      send(connection, insert, ...values, toVector(texts), key)
     }
   },
-  replaceTexts({ connection, tokenize }, table, key, texts) {
-    const vector = createVectorWriter(table, tokenize)(texts)
-    send(connection, `UPDATE ${table} SET words = ? WHERE key = ?`, vector, key)
+  replaceTexts(connection, table, key, texts) {
+    send(connection, `UPDATE ${table} SET words = ? WHERE key = ?`, createVectorWriter(table)(texts), key)
   },
   deleteTexts: async () => {},
 }
 
 export function toTsquery(table: TextTable, texts: Texts): string {
-  const tokenize = createTokenizer()
   const all = textColumns[table].map((_, at) => at)
   const write = (some: Texts, columns: readonly number[]): string => {
-    if ('phrase' in some) return adjacent(tokenize(some.phrase), columns, '')
-    if ('beginning' in some) return adjacent(tokenize(some.beginning), columns, '^')
+    if ('phrase' in some) return adjacent(wordsOf(some.phrase), columns, '')
+    if ('beginning' in some) return adjacent(wordsOf(some.beginning), columns, '^')
     if ('all' in some) return `(${some.all.map((one) => write(one, columns)).join(' & ')})`
     if ('any' in some) return `(${some.any.map((one) => write(one, columns)).join(' | ')})`
     if ('held' in some) return `(${write(some.held, columns)} & !${write(some.butNot, columns)})`
@@ -63,7 +57,7 @@ function adjacent(words: readonly string[], columns: readonly number[], mark: st
 const toLexeme = (column: number, mark: string, word: string): string =>
   `'${column}${mark}${word.slice(0, maxLetters).replace(/['\\]/g, '$&$&')}'`
 
-export function createVectorWriter(table: TextTable, tokenize: Tokenizer) {
+export function createVectorWriter(table: TextTable) {
   const marksBeginning = table === 'jobs'
   return (texts: readonly string[]): string => {
     const positions = new Map<string, string>()
@@ -76,7 +70,7 @@ export function createVectorWriter(table: TextTable, tokenize: Tokenizer) {
       return true
     }
     for (const [column, text] of texts.entries())
-      for (const [at, word] of tokenize(text).entries()) {
+      for (const [at, word] of wordsOf(text).entries()) {
         if (at === maxPositions || !add(toLexeme(column, '', word), at + 1)) break
         if (at === 0 && marksBeginning) add(toLexeme(column, '^', word), 1)
       }
@@ -130,6 +124,6 @@ export const postgresLoad: CatalogueDialect['load'] = {
 }
 
 export const postgresMoved: CatalogueDialect['moved'] = (table, textsOf) => {
-  const vector = createVectorWriter(table, createTokenizer())
+  const vector = createVectorWriter(table)
   return { columns: ['words'], valuesOf: ({ record }) => [vector(textsOf(String(record)))] }
 }

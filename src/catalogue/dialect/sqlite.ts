@@ -1,5 +1,6 @@
 import { type Driver, insertInto, send } from '../../storage/driver/connection.js'
 import { type Condition, type Texts, type TextTable, textColumns } from '../full-text/keyword.js'
+import { toAsciiTokens } from '../full-text/words.js'
 import type { CatalogueDialect } from './dialect.js'
 
 // The words of a table stand in an FTS5 table of their own, such as `people_text`, under the row's key.
@@ -27,13 +28,13 @@ export const sqliteTexts: CatalogueDialect['texts'] = {
   },
   createRowInserter(table, columns) {
     const { sql: insert } = insertInto(table, [...columns, 'key'])
-    return ({ connection }, key, values, texts) => {
+    return (connection, key, values, texts) => {
       connection.run(insert, ...values, key)
-      connection.run(addTexts[table], key, ...texts)
+      connection.run(addTexts[table], key, ...texts.map(toAsciiTokens))
     }
   },
-  replaceTexts({ connection }, table, key, texts) {
-    send(connection, textStatement('INSERT OR REPLACE', table), key, ...texts)
+  replaceTexts(connection, table, key, texts) {
+    send(connection, textStatement('INSERT OR REPLACE', table), key, ...texts.map(toAsciiTokens))
   },
   async deleteTexts(connection, table, keys) {
     for (const key of keys) await connection.run(`DELETE FROM ${table}_text WHERE rowid = ?`, key)
@@ -49,7 +50,7 @@ export function toFts5(texts: Texts): string {
   return `({${texts.columns.join(' ')}} : ${toFts5(texts.hold)})`
 }
 
-const quote = (words: string): string => `"${words.replaceAll('"', '""')}"`
+const quote = (words: string): string => `"${toAsciiTokens(words).replaceAll('"', '""')}"`
 
 export const sqliteSearch: CatalogueDialect['search'] = {
   // The condition that finds fewest comes first: words, then employers. Many are read from the index of facts.
@@ -108,5 +109,5 @@ export const sqliteLoad: CatalogueDialect['load'] = {
 export const sqliteMoved: CatalogueDialect['moved'] = (table, textsOf) => ({
   into: `${table}_text`,
   columns: ['rowid', ...textColumns[table]],
-  valuesOf: ({ key = null, record }) => [key, ...textsOf(String(record))],
+  valuesOf: ({ key = null, record }) => [key, ...textsOf(String(record)).map(toAsciiTokens)],
 })

@@ -11,7 +11,7 @@ import {
   type PersonalTable,
 } from '../../storage/erasure/traversal.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { createTokenizer, type TextTable } from '../full-text/keyword.js'
+import type { TextTable } from '../full-text/keyword.js'
 import type { StoredRecord } from '../kinds/kind.js'
 import { type StoredJob, toJobRow } from '../records/jobs.js'
 import { type CompanyKeys, type StoredAccount, toCompanyRow } from '../records/match-company.js'
@@ -118,7 +118,6 @@ function emptiedTable<T extends TextTable & keyof EmptiedRows>(
     after: EmptiedRows[T]['record'],
   ) => NewRow,
 ): PersonalTable<StoredRecord & EmptiedRows[T]['row']> {
-  const tokenize = createTokenizer()
   return {
     table,
     key: ['key'],
@@ -134,8 +133,7 @@ function emptiedTable<T extends TextTable & keyof EmptiedRows>(
       return {
         change: change as Readonly<Record<string, Value>>,
         counts: emptiedCount,
-        also: async (connection) =>
-          dialectOf(connection).texts.replaceTexts({ connection, tokenize }, table, key, texts),
+        also: async (connection) => dialectOf(connection).texts.replaceTexts(connection, table, key, texts),
       }
     },
   }

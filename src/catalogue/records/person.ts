@@ -171,7 +171,7 @@ function toDayNumber(startedAt: string | undefined): number | null {
 const toMonths = (years: number | undefined, months: number | undefined): number | null =>
   years === undefined && months === undefined ? null : monthsOf(years, months)
 
-// The tokenizer treats private-use characters as letters, and they do not occur in texts.
+// Characters of private use are parts of words (`full-text/words.ts`), and do not occur in texts.
 const boundary = '\u{e000}'
 const joiner = '\u{e001}'
 const namePrefix = '\u{e002}'

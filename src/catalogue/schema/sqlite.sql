@@ -19,11 +19,11 @@ CREATE INDEX jobs_by_date ON jobs (posted_at DESC, key DESC, company, country, r
 
 -- Full-text tables, without a second copy of the texts.
 CREATE VIRTUAL TABLE companies_text USING fts5 (
-  name, about, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+  name, about, content = '', contentless_delete = 1, tokenize = 'ascii'
 );
 CREATE VIRTUAL TABLE people_text USING fts5 (
-  name, title, about, past_titles, past_employers, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+  name, title, about, past_titles, past_employers, content = '', contentless_delete = 1, tokenize = 'ascii'
 );
 CREATE VIRTUAL TABLE jobs_text USING fts5 (
-  title, description, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+  title, description, content = '', contentless_delete = 1, tokenize = 'ascii'
 );

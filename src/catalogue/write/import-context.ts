@@ -5,7 +5,7 @@ import { isInvalid } from '../../identity/readers.js'
 import { type Connection, insertInto, send, type Value } from '../../storage/driver/connection.js'
 import type { RowInserter } from '../dialect/dialect.js'
 import { dialectOf } from '../dialect/dialects.js'
-import { createTokenizer, type TextTable } from '../full-text/keyword.js'
+import type { TextTable } from '../full-text/keyword.js'
 import type { RecordKind } from '../kinds/kind.js'
 
 /** Whether a record was new, and whether a known one differs from what was stored; or why it is rejected. */
@@ -235,7 +235,6 @@ export function writeRows<Row extends Candidate & { readonly texts: readonly str
 ): void {
   const [first] = changes
   if (!first) return
-  const to = { connection, tokenize: createTokenizer() }
   const { texts } = dialectOf(connection)
   const columns = Object.keys(first.row).filter((column) => column !== 'key' && column !== 'texts')
   const without = (some: readonly PropertyKey[]) => (column: string) => !some.includes(column)
@@ -251,10 +250,10 @@ export function writeRows<Row extends Candidate & { readonly texts: readonly str
       for (const column of some) values.push(row[column as keyof Row] as Value)
       return values
     }
-    if (!before) insert(to, row.key, valuesOf(columns), row.texts)
+    if (!before) insert(connection, row.key, valuesOf(columns), row.texts)
     else if (hasSameValues(row, before, keyColumns))
       send(connection, updateFacts, ...valuesOf(facts), row.key)
     else send(connection, updateAll, ...valuesOf(changing), row.key)
-    if (before && hasNewTexts) texts.replaceTexts(to, table, row.key, row.texts)
+    if (before && hasNewTexts) texts.replaceTexts(connection, table, row.key, row.texts)
   }
 }

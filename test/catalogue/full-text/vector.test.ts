@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createVectorWriter, toTsquery } from '../../../src/catalogue/dialect/postgres.js'
-import { createTokenizer, phrase } from '../../../src/catalogue/full-text/keyword.js'
+import { phrase } from '../../../src/catalogue/full-text/keyword.js'
 
 it.each(["' | 'x", '\\', "a'b\\c", '!&|():*', '\u0000'])(
   'a tsquery of %j contains no character that could end a word',
@@ -12,7 +12,7 @@ it.each(["' | 'x", '\\', "a'b\\c", '!&|():*', '\u0000'])(
 )
 
 it('a text vector is truncated where PostgreSQL would refuse it', () => {
-  const vector = createVectorWriter('people', createTokenizer())
+  const vector = createVectorWriter('people')
   const places = (text: string) => text.match(/[:,]\d+/g)?.length ?? 0
   expect(places(vector(['same '.repeat(20_000)]))).toBe(16_383)
   expect(vector(['x'.repeat(5_000)]).length).toBeLessThan(600)
