@@ -276,7 +276,7 @@ function toTaggedPlace(tag: string, findPlace: FindTaggedPlace): TaggedPlace | u
     .forms.get(text.split(' ').at(-1))
     ?.some((words) => words.join(' ') === text)
   if (isForm || text === '') return undefined
-  const country = /^[\p{Ll}]{2,3}$/u.test(tag) ? undefined : toCountryCode(tag)
+  const country = /^(?:\p{Ll}{2,3}|\p{L}|\d+)$/u.test(tag) ? undefined : toCountryCode(tag)
   if (country !== undefined) return { countries: [country], isBound: false }
   const city = text.replace(folded().offices, '')
   if (city !== text || folded().cities.has(text)) return { countries: [], isBound: false }

@@ -199,6 +199,29 @@ it('countries have the names of official lists, in any order of words, and may h
     ['DE - Deutschland', 'DE'],
     ['Germany (DE)', 'DE'],
     ['FRA/France', 'FR'],
+    ['Germany, DE', 'DE'],
+    ['D-Germany', 'DE'],
+    ['Deutschland / Germany', 'DE'],
+    ['🇩🇪', 'DE'],
+    ['Viet Nam', 'VN'],
+    ['Korea, Republic of', 'KR'],
+    ['VR China', 'CN'],
+    ['Rép. tchèque', 'CZ'],
+    ['Demokratische Republik Kongo', 'CD'],
+    ['Weißrussland', 'BY'],
+    ['Países Bajos', 'NL'],
+    ['Stati Uniti', 'US'],
+    ['GER', 'DE'],
+    ['EL', 'GR'],
+    ['D', 'DE'],
+    ['A', 'AT'],
+    ['F', 'FR'],
+    ['I', 'IT'],
+    ['E', 'ES'],
+    ['UK', 'GB'],
+    ['276', 'DE'],
+    ['040', 'AT'],
+    ['004', 'AF'],
   ]
   here.write(
     'countries.csv',
@@ -208,6 +231,30 @@ it('countries have the names of official lists, in any order of words, and may h
   await here.run('accounts enrich --csv countries.csv -o countries-out.csv', { caller: target })
   const codes = new Map(target.asked.map(({ input }) => [input.name, input.country]))
   expect(names.map((_, at) => codes.get(`C${at}`))).toEqual(names.map(([, code]) => code))
+})
+
+it('countries that may be two, and what is none, are left out and counted', async () => {
+  const names = [
+    'Korea',
+    'Congo',
+    'Kongo',
+    '40',
+    '49',
+    '999',
+    'S',
+    'N',
+    'd',
+    'FL',
+    'DE, AT',
+    'Germany; Austria',
+    'EMEA',
+    'Bayern',
+  ]
+  here.write('two.csv', ['Company,Country', ...names.map((name, at) => `C${at},"${name}"`)].join('\n'))
+  const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+  const { stderr } = await here.run('accounts enrich --csv two.csv -o two-out.csv', { caller: target })
+  expect(target.asked.filter(({ input }) => input.country !== undefined)).toEqual([])
+  expect(stderr).toContain(`Left out: country: ${names.length} values not understood, such as "Korea"`)
 })
 
 it('a file that ends with many marks of its end has no row of them', async () => {
