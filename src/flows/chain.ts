@@ -4,7 +4,7 @@ import type { Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
-import { type Fields, isObject } from '../api/values/objects.js'
+import { type Fields, isObject, resultOr } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
@@ -18,9 +18,11 @@ import type { Batch, RunPorts } from '../runs/ports.js'
 import type { BatchRequest } from '../runs/request.js'
 import {
   asFields,
+  type Filling,
   type FlowRow,
   fieldOf,
   foundIn,
+  identifyingBeside,
   type RowShape,
   rowOfRecord,
   suppressedIn,
@@ -102,21 +104,63 @@ export async function lookupFor(
 ): Promise<StepLookup> {
   const suppressor = await ports.target.suppressor()
   if (step.kind !== 'lookup') return customLookup(step, suppressor, isKnown)
-  const identityFor = identityOf(request.operation)
-  const known = isKnown && { has: (input: Input) => isKnown(identityFor(input)) }
   const columns: Mapping['columns'] = step.filling.map(([field, paths], at) => ({
     field,
     column: paths[0] ?? field,
     at: at + 1,
     by: 'name',
   }))
-  const header = [lineColumn, ...columns.map(({ field }) => field)]
+  const beside = besideOf(step).map(([field]) => field)
+  const header = [lineColumn, ...columns.map(({ field }) => field), ...beside]
   const mapping = { columns, unused: [], notes: [] }
-  const lookup = createLookup(request, mapping, { header }, ports.sentences.describe, known, suppressor)
+  const create = () =>
+    createLookup(
+      request,
+      mapping,
+      { header, ...(beside.length > 0 && { samples: [] }) },
+      ports.sentences.describe,
+      undefined,
+      suppressor,
+    )
   // A search is about nobody: the same one is the same lookup.
-  const identity =
-    step.place === 'records' ? (input: Input) => `search ${toCanonicalJson(input)}` : lookup.identity
-  return { header, lookup: { ...lookup, identity, skip: hasLeft } }
+  const isSearch = step.place === 'records'
+  const identityFor = identityOf(request.operation)
+  const identity = isSearch ? (input: Input) => `search ${toCanonicalJson(input)}` : identityFor
+  const lookup = asTheyCome(create)
+  return {
+    header,
+    lookup: {
+      ...lookup,
+      identity,
+      skip: hasLeft,
+      isKnown: isKnown && ((cells) => isKnown(resultOr(undefined, () => identityFor(lookup.input(cells))))),
+    },
+  }
+}
+
+/** Returns the fields of the rows of a step that say whose they are, and are not sent. */
+const besideOf = (step: RunStep): Filling =>
+  step.kind === 'lookup' && step.place === 'row' && step.before.about === 'people'
+    ? identifyingBeside(step.filling)
+    : []
+
+/** Rows after which those before are forgotten that may be about the same person. */
+const rememberedRows = 20_000
+
+/** Returns a lookup that asks for a person with what earlier rows say of them, so that an equal one is one lookup. */
+function asTheyCome(create: () => Lookup): Lookup {
+  let current = create()
+  let rows = 0
+  return {
+    ...current,
+    input: (cells, leaveOut, line) => {
+      const input = current.input(cells, leaveOut)
+      if (line === undefined || !current.people) return input
+      if (++rows % rememberedRows === 0) current = create()
+      current.people?.add({ cells, line })
+      return input
+    },
+  }
 }
 
 /** The rows of a step that is no lookup are sent whole. */
@@ -154,7 +198,7 @@ const hasLeft = ({ cells }: Pick<CsvRow, 'cells'>): boolean => cells.length === 
 function cellsOf(step: RunStep, { line, fields }: FlowRow): readonly string[] {
   if (!fields) return []
   if (step.kind !== 'lookup') return [String(line), toJson(fields)]
-  const values = step.filling.map(([, paths]) => {
+  const values = [...step.filling, ...besideOf(step)].map(([, paths]) => {
     for (const path of paths) {
       const cell = toCell(fieldOf(fields, path)).trim()
       if (cell !== '') return cell

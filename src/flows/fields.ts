@@ -141,6 +141,13 @@ export function fillingOf(
   })
 }
 
+/** Fields of rows about people that identify them beside those that a request has, each with its paths. */
+export const identifyingBeside = (filling: Filling): Filling =>
+  ['email', 'personal_email', 'network_url'].flatMap(
+    (field): Filling =>
+      filling.some(([filled]) => filled === field) ? [] : [[field, pathsFor(field, 'people', 'people')]],
+  )
+
 function pathsFor(field: string, kind: ListKind, about: ListKind): readonly string[] {
   const own = recordFieldsOf(kind, field)
   if (kind === 'companies') {

@@ -155,6 +155,53 @@ describe('records in several spellings', () => {
   })
 
   it.each(of('email', 'profile', 'domain', 'name'))(
+    'are one lookup of a flow: $one',
+    async ({ kind, one, others }) => {
+      here.write('q.csv', tableOf(kind, [one, ...others]))
+      await stock(here)
+      here.write(
+        'flow.yaml',
+        `name: flow\ninput: { csv: q.csv }\nsteps: [${lookups[kind][1]}]\noutput: { csv: out.csv }\n`,
+      )
+      expect((await here.run('flow run flow.yaml')).code).toBe(0)
+      const { steps } = await here.json<{ steps: object[] }>('flow show --last')
+      expect(steps).toEqual([expect.objectContaining({ in: others.length + 1, duplicates: others.length })])
+    },
+  )
+
+  it('are one lookup of a flow where later rows say less of a person than earlier ones', async () => {
+    await here.fill(
+      'people',
+      JSON.stringify([
+        {
+          full_name: 'Zoë Müller',
+          company_name: 'Globex',
+          company_domain: 'globex.example',
+          email: 'zoe@globex.example',
+          network_url: 'https://www.network.example/in/zoe',
+        },
+      ]),
+    )
+    here.write(
+      'q.csv',
+      `first_name,last_name,company_domain,email,network_url,n
+Zoë,Müller,globex.example,zoe@globex.example,https://www.network.example/in/zoe,1
+Zoë,Müller,www.globex.example,,,2
+Dr. Zoë,Mueller,,Zoe@GLOBEX.example,,3
+,,,,network.example//in//Zoe?x,4
+Zoë,Müller,globex.example,other@globex.example,,5
+`,
+    )
+    here.write(
+      'flow.yaml',
+      'name: flow\ninput: { csv: q.csv }\nsteps: [leads.enrich]\noutput: { csv: out.csv, columns: [input.n] }\n',
+    )
+    await here.run('flow run flow.yaml')
+    const { steps } = await here.json<{ steps: object[] }>('flow show --last')
+    expect(steps).toEqual([expect.objectContaining({ in: 5, duplicates: 3, credits: 2 })])
+  })
+
+  it.each(of('email', 'profile', 'domain', 'name'))(
     'are one for match: $one',
     async ({ kind, one, others }) => {
       here.write('known.csv', tableOf(kind, [one]))
