@@ -12,10 +12,11 @@ import { openNumbers } from '../lookups/numbers.js'
 import { identifiedOf } from '../lookups/store.js'
 import { hashOfFile, isForeign, isOutdated, likeOf } from '../runs/find-run.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
+import { stopKilledRuns } from '../runs/killed-runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
 import { addFiles, beginRun, openCalls, openRun } from '../runs/open-lookups.js'
 import type { RunPorts } from '../runs/ports.js'
-import { holdRun, openRuns, type RunRecords, stopKilledRuns } from '../runs/records.js'
+import { holdRun, openRuns, type RunRecords } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
 import {
   Chain,
@@ -106,7 +107,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const { source, since } = flow
   const steps: readonly Step[] = [...(source ? [source] : []), ...flow.steps.slice(0, asked.until)]
   const records = await openRuns(ports, { database: asked.database })
-  await stopKilledRuns(records, undefined)
+  await stopKilledRuns(records, undefined, ports.target.engine)
   const target = await ports.target.name()
   const workspace = await ports.target.workspace()
   const notBefore = await ports.target.answersFrom()

@@ -295,7 +295,8 @@ const isSingle = ({ identityKey }: Pick<LookupsOfRun, 'identityKey'>): boolean =
 const keyOf = (holder: string, run: string, ordinal: number): string =>
   holder.startsWith(lookupsMark) ? `lookup-${run}-${ordinal}` : `${run}-${ordinal}`
 
-const isTogether = (key: string | null): boolean => key !== null && rowKey.exec(key)?.[2] === 'r'
+/** Whether a key is that of a request for several rows. */
+export const isTogether = (key: string | null): boolean => key !== null && rowKey.exec(key)?.[2] === 'r'
 
 /** Whether equal rows take an answer; a failed lookup is repeated. */
 const serves = (state: string): boolean => state === 'found' || state === 'not_found'

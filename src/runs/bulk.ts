@@ -259,11 +259,10 @@ class BulkCalls {
         this.#reportLoss(),
       )
       if (reply) {
-        const ordinals = states.map(({ ordinal }) => ordinal)
-        const results = resultsIn(reply.body, ordinals, accepted, bulkRequests.into)
-        const { done } = jobStatusIn(reply.body, Number.MAX_SAFE_INTEGER)
-        for (const [at, state] of states.entries())
-          this.#answer(state, this.#answerOf(results[at], (state.ask?.work?.at ?? at) < done))
+        const rows = states.map(({ ordinal, ask }, at) => ({ ordinal, at: ask?.work?.at ?? at }))
+        const of = { into: bulkRequests.into, operation: this.#single, now: batch.time.now() }
+        const answers = answersIn(reply.body, rows, accepted, of)
+        for (const [at, state] of states.entries()) this.#answer(state, answers[at] ?? unknownAnswer)
       }
     } catch (error) {
       stopReason.fail(error)
@@ -277,17 +276,35 @@ class BulkCalls {
     this.#isLossReported = true
     this.ports.batch.notify?.({ code: 'run.results_lost', details: {} })
   }
+}
 
-  #answerOf(result: Fields | undefined, isDone: boolean): RowAnswer {
-    // The result may have been found and charged.
-    if (!result) return unknownAnswer
-    if ((!isDone || jobStatusIn(result, 0).hasFailed) && resolvesNothing(this.#single, result))
-      return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
-    const credits = creditsCharged(this.#single, result)
-    const reply = { status: this.#single.ok, body: result, headers: {}, credits }
-    const verdict = judge(reply, this.#single, this.ports.batch.time.now())
-    return verdict.kind === 'answer' ? verdict.answer : unknownAnswer
-  }
+/** Returns the answers to rows, each at its position in work that is over. */
+export function answersIn(
+  body: unknown,
+  rows: readonly { readonly ordinal: number; readonly at: number }[],
+  accepted: Accepted,
+  of: { readonly into: string; readonly operation: Operation; readonly now: number },
+): readonly RowAnswer[] {
+  const ordinals = rows.map(({ ordinal }) => ordinal)
+  const results = resultsIn(body, ordinals, accepted, of.into)
+  const { done } = jobStatusIn(body, Number.MAX_SAFE_INTEGER)
+  return rows.map(({ at }, index) => answerOf(results[index], at < done, of))
+}
+
+export const isWorkOver = (body: unknown): boolean => isObject(body) && jobStatusIn(body, 0).isOver
+
+function answerOf(
+  result: Fields | undefined,
+  isDone: boolean,
+  { operation: row, now }: Pick<Parameters<typeof answersIn>[3], 'operation' | 'now'>,
+): RowAnswer {
+  // The result may have been found and charged.
+  if (!result) return unknownAnswer
+  if ((!isDone || jobStatusIn(result, 0).hasFailed) && resolvesNothing(row, result))
+    return { status: 'failed', error: 'The work failed before this row', body: undefined, credits: 0 }
+  const credits = creditsCharged(row, result)
+  const verdict = judge({ status: row.ok, body: result, headers: {}, credits }, row, now)
+  return verdict.kind === 'answer' ? verdict.answer : unknownAnswer
 }
 
 /** The key belongs to another request, whose results and cost are unknown here. */

@@ -1,8 +1,6 @@
 import type { Caller } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { isMetered, isPriced } from '../api/operations/facts.js'
-import type { Operation } from '../api/operations/table.js'
-import { isObject } from '../api/values/objects.js'
 import { type Budgets, budgetOver, scopesOf } from '../lookups/budgets.js'
 import { type LookupOptions, type Lookups, type LookupsOfRun, openLookups } from '../lookups/store.js'
 import { readNumber } from '../storage/driver/connection.js'
@@ -11,7 +9,7 @@ import { mayStillSend, type NewRun, type Run, type RunIdentity, settleLost } fro
 import type { OpenOutput } from './open-output.js'
 import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
-import { type BatchRequest, defaultMaxAgeMs } from './request.js'
+import { type BatchRequest, countResults, defaultMaxAgeMs } from './request.js'
 
 /** A batch with its recorded run, if there is one. */
 interface ResolvedBatch {
@@ -114,13 +112,6 @@ export async function readQuotaBudget(
   return { used, most: request.choices.maxProfiles ?? 0 }
 }
 
-const countResults =
-  ({ batch }: Operation) =>
-  (body: unknown): number => {
-    const records = isObject(body) ? body[batch?.found ?? ''] : undefined
-    return Array.isArray(records) ? records.length : 0
-  }
-
 /** Opens the lookups of a run whose rows are not sent; rows without an answer get `missing`. */
 export const openFinished = (
   records: RunRecords,
@@ -191,12 +182,14 @@ const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }
 
 async function targetOf(
   { target }: RunPorts,
-  { request, records }: ResolvedBatch,
+  { request, records, known }: ResolvedBatch,
   run: Run,
 ): Promise<Pick<Batch, 'caller' | 'callOptions' | 'onSafe'>> {
   const caller = await target.caller()
   const callOptions = { apiKey: await target.apiKey(), maxAgeMs: maxAgeAt(request) }
-  const { discardReplies } = caller
+  const { discardReplies, reopenRows } = caller
+  // What was settled while it was killed is sent again.
+  if (known) await reopenRows?.(run.id, callOptions)
   if (!discardReplies || !isMetered(request.operation)) return { caller, callOptions }
   const drop = (id: string) => discardReplies(id, Number.MAX_SAFE_INTEGER, callOptions)
   if (records.address !== undefined) await settleOthers(records, run, drop)

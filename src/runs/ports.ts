@@ -53,6 +53,18 @@ export interface AnswerSource {
   readonly text: string
 }
 
+/** The engine of this machine, which knows what became of rows that were sent to it. */
+export interface OwnEngine {
+  /** The name that it is recorded under, and the workspace that its key belongs to. */
+  readonly name: string
+  readonly workspace: string
+  readonly caller: Caller
+  readonly apiKey: string | undefined
+}
+
+/** Opens the engine of this machine; `undefined` where it has none. */
+export type OpenOwnEngine = () => Promise<OwnEngine | undefined>
+
 export interface BatchTarget {
   /** The name that spending is counted under. */
   readonly profile: string
@@ -74,6 +86,8 @@ export interface BatchTarget {
   memberEmail(): Promise<string | undefined>
   /** Returns what keeps out whom the target suppresses; `undefined` where that is nobody. */
   suppressor(): Promise<RowSuppressor | undefined>
+  /** Opens the engine of this machine, whatever the target is. */
+  readonly engine: OpenOwnEngine
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<BulkRequests | undefined>
 }

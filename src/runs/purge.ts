@@ -5,8 +5,9 @@ import { forEachFree, type Hold } from '../lookups/leases.js'
 import { lookupsMark } from '../lookups/store.js'
 import { type Connection, type Driver, portionsOf } from '../storage/driver/connection.js'
 import { mayStillSend, type Run, runScope, runsOver } from './journal/runs.js'
-import type { RunHome } from './ports.js'
-import { holdRun, type RunRecords, removeLeftovers, runFolder, stopKilledRuns } from './records.js'
+import { stopKilledRuns } from './killed-runs.js'
+import type { OpenOwnEngine, RunHome } from './ports.js'
+import { holdRun, type RunRecords, removeLeftovers, runFolder } from './records.js'
 
 /**
  * Deletes runs that ended, or began and never ended, longer ago than this, by the clock of their database. Runs that are
@@ -16,12 +17,13 @@ export async function purgeOldRuns(
   home: Pick<RunHome, 'home' | 'clock'>,
   databases: readonly Pick<RunRecords, 'database' | 'locks' | 'address'>[],
   olderThanMs: number,
+  openEngine: OpenOwnEngine,
 ) {
   const purged: Awaited<ReturnType<typeof purgeRuns>>[] = []
   for (const records of databases) {
     const { database, locks, address } = records
-    await stopKilledRuns(records, undefined)
     const now = home.clock.now() + (database.aheadMs?.() ?? 0)
+    await stopKilledRuns({ database, locks, now: () => now }, undefined, openEngine)
     const hold = ({ identityKey }: { readonly identityKey: string }) => locks.take(identityKey)
     purged.push(await purgeRuns(database, { before: now - olderThanMs, now, hold }))
     if (address === undefined) {

@@ -107,17 +107,6 @@ export async function leasesOver(
 export const lockOfDead = async (locks: RunLocks, identityKey: string): Promise<HeldRun | undefined> =>
   (await locks.isHeld(identityKey)) ? undefined : locks.take(identityKey)
 
-/** Records runs as stopped whose process was killed; `own` is the run that this command holds. */
-export async function stopKilledRuns(
-  { database, locks }: Pick<RunRecords, 'database' | 'locks'>,
-  own: string | undefined,
-): Promise<void> {
-  const { stopKilled } = await import('./journal/runs.js')
-  await stopKilled(database, ({ identityKey }) =>
-    identityKey === own ? { release: () => {} } : lockOfDead(locks, identityKey),
-  )
-}
-
 /** Holds a run until the command ends; throws a Refusal (exit 15) when another process has it. */
 export async function holdRun(
   home: Pick<RunHome, 'onClose'>,

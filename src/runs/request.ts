@@ -1,6 +1,7 @@
 import type { Shape } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import type { Operation } from '../api/operations/table.js'
+import { isObject } from '../api/values/objects.js'
 import type { Run } from './journal/runs.js'
 import type { FormatName } from './output/formats.js'
 import type { SelectChoices } from './output/select.js'
@@ -118,3 +119,11 @@ export interface RecordedRequest {
   /** Rows of the output that are invalid, as of the end of its last execution. */
   readonly invalid?: number
 }
+
+/** Returns what counts the records of an answer. */
+export const countResults =
+  ({ batch }: Operation) =>
+  (body: unknown): number => {
+    const records = isObject(body) ? body[batch?.found ?? ''] : undefined
+    return Array.isArray(records) ? records.length : 0
+  }

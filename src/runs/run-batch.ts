@@ -20,6 +20,7 @@ import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
 import { checkPeople, checkTable, selectRows, type Table } from './input/table.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
+import { stopKilledRuns } from './killed-runs.js'
 import { openKnownRows } from './lists.js'
 import {
   addFiles,
@@ -38,15 +39,7 @@ import { createSelection } from './output/select.js'
 import { createLookup, defaultShareOf, type Lookup, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
-import {
-  hold,
-  holdRun,
-  namedLock,
-  openRuns,
-  type RunRecords,
-  removeLeftovers,
-  stopKilledRuns,
-} from './records.js'
+import { hold, holdRun, namedLock, openRuns, type RunRecords, removeLeftovers } from './records.js'
 import type { BatchRequest, RecordedRequest } from './request.js'
 
 /** A run that was executed, at least in part. */
@@ -93,7 +86,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
-  await stopKilledRuns(records, dryRun ? undefined : identity.identityKey)
+  await stopKilledRuns(records, dryRun ? undefined : identity.identityKey, ports.target.engine)
   const notBefore = await ports.target.answersFrom()
   // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
   const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined

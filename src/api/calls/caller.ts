@@ -124,6 +124,17 @@ export interface Caller {
   supportsIdempotency?(): Promise<boolean>
   /** Discards stored replies to the rows of a run below an ordinal, since the run has stored them. Servers ignore it. */
   discardReplies?(run: string, before: number, options?: CallOptions): Promise<void>
+  /**
+   * Returns the stored replies to rows of runs that nobody works on. Rows without one have had no effect, and have none before
+   * `reopenRows`. Absent where replies are not kept for rows.
+   */
+  concludeRows?(
+    id: OperationId,
+    rows: readonly RunRow[],
+    options?: CallOptions,
+  ): Promise<readonly (Reply | undefined)[]>
+  /** Has rows of a run answered again that were concluded. */
+  reopenRows?(run: string, options?: CallOptions): Promise<void>
   close(): Promise<void>
 }
 

@@ -96,6 +96,8 @@ export interface Facts {
     /** The row of the command by which several lines are sent as one request, with later results. */
     readonly bulkRequests?: {
       readonly flag: string
+      /** The operation that reads accepted work by its id. */
+      readonly reader: 'contacts.get'
       /** The array that takes them, one item each. */
       readonly into: string
       /** Fewest items for which a request in bulk is better than single ones, and most items. */

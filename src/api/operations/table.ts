@@ -122,7 +122,7 @@ const table = {
     summary: 'Find email addresses and phones of a contact; the result is delivered later',
     price: waterfallPrice, needs: 'types', rate: exempt, idempotent: true, starts: 'waterfall',
     columns: ['enrichment_id', 'status'],
-    batch: { identity: 'contact', through: 'sync', bulkRequests: { flag: 'bulk', into: 'contacts', least: 2, most: 100 } },
+    batch: { identity: 'contact', through: 'sync', bulkRequests: { flag: 'bulk', reader: 'contacts.get', into: 'contacts', least: 2, most: 100 } },
   },
   'contacts.enrich_sync': {
     command: 'contacts waterfall', flag: 'sync', method: 'POST', path: '/contacts/sync_single_enrich',

@@ -11,7 +11,6 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import { checkShared, type OperationRequest, requireOptions } from '../call/build.js'
 import { confirmQuote, showQuote } from '../call/confirm.js'
 import { readRemaining } from '../call/limits.js'
-import { readerOf } from '../call/poll.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -20,7 +19,7 @@ import { databaseOptionOf } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
-import { answersFrom, requireRecords } from '../target/local-target.js'
+import { answersFrom, openOwnEngine, requireRecords } from '../target/local-target.js'
 import { memberEmail, profileName, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
@@ -237,6 +236,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       source: () => context.source(),
       requireRecords: () => requireRecords(context, [command.operation]),
       suppressor: () => context.suppressor(),
+      engine: () => openOwnEngine(context),
       bulk: (run) => bulkOptions(context, command, run),
     },
   }
@@ -256,11 +256,11 @@ async function bulkOptions(context: Context, { operation }: TargetCommand, run: 
     ({ command, flag }) => command === operation.command && flag === bulkRequests?.flag,
   )
   if (!bulkRequests || !row) return undefined
-  const { into, least, most } = bulkRequests
+  const { into, reader, least, most } = bulkRequests
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const shared = fields.filter((name) => name !== into)
   const work = context.isLocal() ? { work: finishHere(context, run) } : {}
-  return { operation: row.id, reader: readerOf('contact_enrichment'), into, shared, least, most, ...work }
+  return { operation: row.id, reader, into, shared, least, most, ...work }
 }
 
 /** Finishes work that this machine's engine accepts, unless a server or worker is already doing it. */

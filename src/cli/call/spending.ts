@@ -17,7 +17,7 @@ import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
 import { countOf, formatAge } from '../output/text.js'
-import { answersFrom } from '../target/local-target.js'
+import { answersFrom, openOwnEngine } from '../target/local-target.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 
@@ -251,11 +251,13 @@ export async function openStoredLookups(
   const target = targetIn(context)
   const { createSingleLookups } = await import('../../runs/stored-lookups.js')
   const { isKnown } = await import('../../client/kept-keys.js')
-  const { holdLookups, fileLocks, leasesOver, stopKilledRuns } = await import('../../runs/records.js')
+  const { holdLookups, fileLocks, leasesOver } = await import('../../runs/records.js')
+  const { stopKilledRuns } = await import('../../runs/killed-runs.js')
   const opened = once(() => stateAt(context, address))
   let aheadMs = 0
+  const now = () => clock.now() + aheadMs
   return createSingleLookups({
-    clock: { now: () => clock.now() + aheadMs },
+    clock: { now },
     ids,
     isKnown,
     answersKeys,
@@ -269,7 +271,7 @@ export async function openStoredLookups(
       aheadMs = database.aheadMs?.() ?? 0
       const locks = address === undefined ? fileLocks(context) : await leasesOver(context, database)
       // The answers of a run that was killed serve, too.
-      await stopKilledRuns({ database, locks }, undefined)
+      await stopKilledRuns({ database, locks, now }, undefined, () => openOwnEngine(context))
       return {
         database,
         locks,

@@ -15,7 +15,7 @@ import { countFaults } from '../../engine/tables/faults.js'
 import { findWorkspace } from '../../engine/tables/members.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { Run } from '../../runs/journal/runs.js'
-import type { AnswerSource } from '../../runs/ports.js'
+import type { AnswerSource, OwnEngine } from '../../runs/ports.js'
 import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Home, Machine, TargetOptions, WorkspaceUse } from '../context/context.js'
@@ -24,7 +24,7 @@ import { isThere, notSetUp, openEngineStore, openStateOf } from '../context/open
 import { isoTime } from '../options/values.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, vendorsOf } from './lazy-ports.js'
-import { type RemoteTarget, targetIn } from './resolve-target.js'
+import { type RemoteTarget, targetIn, targetName, workspaceName } from './resolve-target.js'
 
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
 type LocalOptions = TargetOptions & { readonly targets: (members: number) => Targets }
@@ -338,4 +338,12 @@ export function describeMissing(source: AnswerSource | undefined): string | unde
   return source?.kind === 'practice'
     ? `${nameSource(source)} All of it is invented: prospect init connects a vendor; prospect data import loads your own data.`
     : undefined
+}
+
+/** Opens the engine of this machine as what knows how the rows ended that were sent to it; `undefined` where there is none. */
+export async function openOwnEngine(context: Context): Promise<OwnEngine | undefined> {
+  const local = context.withGlobals({ local: true, direct: undefined, baseUrl: undefined })
+  if (!isThere(local.home.engine) || !(await local.isSetUp())) return undefined
+  const [name, workspace] = [await targetName(local), await workspaceName(local)]
+  return { name, workspace, caller: await local.caller(), apiKey: await local.apiKey() }
 }

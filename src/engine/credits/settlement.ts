@@ -130,7 +130,7 @@ export async function claimKey(
 }
 
 /** The error of a second request while the first one with the same key is running. */
-const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
+export const inProgressError = () => new ApiError('idempotency_in_progress', {}, { 'retry-after': '1' })
 
 const isFree = (found: StoredReply, now: number): boolean =>
   found.status === null ? found.free === 1 : now - found.created_at >= idempotencyTtlMs
@@ -237,6 +237,26 @@ function store(
   if (!fresh) return mapResult(tx.run(keepSql, ...values), (changed) => changed > 0)
   const added = addRow(tx, firstInsert, ...values)
   return added instanceof Promise ? added.then(() => true) : true
+}
+
+/** Stands for the reply to a row that no answer is given to any more, whoever asks. */
+const concluded = { status: 0, credits: 0, body: '' } as const
+
+/** Returns the stored reply to each of some rows. One without a reply gets none from now on: whoever still asks is refused. */
+export async function concludeRows(tx: Connection, workspaceId: string, rows: readonly RunRow[]) {
+  const replies: (RunReply | undefined)[] = []
+  for (const row of rows) {
+    const isNew = await storeRunReply(tx, workspaceId, { ...row, fresh: false }, concluded)
+    const found = isNew ? undefined : await findRunReply(tx, workspaceId, row.run, row.ordinal)
+    replies.push(found?.status === concluded.status ? undefined : found)
+  }
+  return replies
+}
+
+/** Has the rows of a run answered again that were concluded. */
+export async function reopenRows(tx: Connection, workspaceId: string, run: string): Promise<void> {
+  const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
+  if (known) await tx.run(`${dropSql} AND status = ?`, ...placesOf(known.number), concluded.status)
 }
 
 /** Deletes the replies to the rows of a run below an ordinal. */

@@ -18,11 +18,14 @@ import {
   billOf,
   type Claim,
   claimKey,
+  concludeRows,
   createRowClaim,
   dropRunReplies,
   findRunReply,
   idempotencyKey,
+  inProgressError,
   type Request,
+  reopenRows,
   settleRequest,
 } from '../credits/settlement.js'
 import { handlers } from '../handlers/registry.js'
@@ -70,6 +73,23 @@ export function createEngine(engine: EnginePorts): Caller {
     discardReplies: async (run, before, options = {}) => {
       const { workspace } = await ports.access(options.apiKey)
       await store.transaction((tx) => dropRunReplies(tx, workspace.id, run, before), workspace.id)
+    },
+    concludeRows: async (id, rows, options = {}) => {
+      const { workspace, suppresses } = await ports.access(options.apiKey)
+      const replies = await store.transaction((tx) => concludeRows(tx, workspace.id, rows), workspace.id)
+      const suppressor = suppresses ? await openSuppressor(store, workspace.id) : undefined
+      const concluded: (Reply | undefined)[] = []
+      for (const found of replies) {
+        const reply = found && toRowReply(found, operation(id))
+        concluded.push(
+          reply && suppressor ? await suppressor.reply(operation(id), reply, ports.source) : reply,
+        )
+      }
+      return concluded
+    },
+    reopenRows: async (run, options = {}) => {
+      const { workspace } = await ports.access(options.apiKey)
+      await store.transaction((tx) => reopenRows(tx, workspace.id, run), workspace.id)
     },
     close: () => store.close(),
   }
@@ -225,8 +245,18 @@ async function answerRow(ports: PipelinePorts, request: AskingRequest, row: RunR
     ? undefined
     : await ports.store.read((tx) => findRunReply(tx, id, row.run, row.ordinal))
   if (!found) return doWork(ports, request, createRowClaim(id, row))
-  return { ...toReplayedReply(found, request.operation), replayed: found.credits }
+  // Somebody settles what its run had under way.
+  if (found.status === 0) throw inProgressError()
+  return toRowReply(found, request.operation)
 }
+
+const toRowReply = (
+  found: Pick<StoredReply, 'body'> & { status: number; credits: number },
+  row: Operation,
+) => ({
+  ...toReplayedReply(found, row),
+  replayed: found.credits,
+})
 
 const toReplayedReply = (
   { status, body }: Pick<StoredReply, 'status' | 'body'>,

@@ -215,7 +215,13 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
 const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live' OR identity IS NULL
   OR state NOT IN ('found', 'not_found'))`
 
-const runningSql = `SELECT number, known_by AS "identityKey" FROM runs WHERE status = 'running' ORDER BY number`
+// Rows of one that is recorded as stopped are open where the command that recorded it could not settle them.
+const isUnsettled = `status = 'running' OR status = 'stopped' AND forgotten = 0
+  AND target = ?
+  AND EXISTS (SELECT 1 FROM budgets b WHERE b.scope = 'run ' || runs.number AND b.held > 0)
+  AND EXISTS (SELECT 1 FROM lookups l WHERE l.run = runs.number AND l.state = 'asked' AND l.input IS NOT NULL)`
+const leftSql = `SELECT ${columns} FROM runs WHERE ${isUnsettled} ORDER BY number`
+const settlingSql = `UPDATE runs SET status = 'running' WHERE number = ? AND (${isUnsettled})`
 // What was certainly not sent.
 const unsent = `run = ? AND state = 'asked' AND input IS NULL`
 const unsentSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE ${unsent}`
@@ -225,13 +231,30 @@ const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) 
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
   SELECT max(answered_at) FROM lookups WHERE run = ?) AS heard) WHERE number = ? AND status = 'running'`
 
+interface Settling {
+  /** The target whose rows can be settled. */
+  readonly target: string
+  /** Settles what is known of the rows of a run. */
+  readonly settle: (run: Run) => Promise<void>
+}
+
 /**
- * Records runs as stopped whose process was killed, as of their last sign of life: the credits held for rows that may have
- * been sent count for that day, and those of all others are released. Runs under way, whose lock `hold` cannot take, stay as they are.
+ * Records runs as stopped whose process was killed, as of their last sign of life, once `settle` has settled what it knows of
+ * their rows under way: the credits held for the others that may have been sent count for that day, and those of rows that
+ * were certainly not sent are released. Runs under way, whose lock `hold` cannot take, stay as they are.
  */
-export async function stopKilled(driver: Driver, hold: Hold): Promise<void> {
-  const running = await driver.read((reads) => reads.all<Pick<Run, 'number' | 'identityKey'>>(runningSql))
-  await forEachFree(running, hold, async ({ number }) => {
+export async function stopKilled(
+  driver: Driver,
+  hold: Hold,
+  { target, settle }: Settling = { target: '', settle: async () => {} },
+): Promise<void> {
+  const left = await driver.read((reads) => reads.all<Run>(leftSql, target))
+  await forEachFree(left, hold, async (run) => {
+    const { number } = run
+    // Others wait for its rows meanwhile.
+    const isLeft = await driver.transaction((c) => c.run(settlingSql, number, target), runScope(number))
+    if (isLeft === 0) return
+    await settle(run)
     await driver.transaction(async (c) => {
       if ((await c.run(stopSql, number, number)) === 0) return
       const held = await readNumber(c, unsentSql, number)

@@ -23,7 +23,7 @@ import { catalogueOption, durationMs, optionRows, withCatalogueOption } from '..
 import { print, printRecords } from '../../output/print.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
 import { countOf, listCounts } from '../../output/text.js'
-import { hasCatalogue } from '../../target/local-target.js'
+import { hasCatalogue, openOwnEngine } from '../../target/local-target.js'
 import { importCommand, kindArgument } from './import.js'
 import {
   type ExistingDatabases,
@@ -163,7 +163,7 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   const { purgeOldRuns } = await import('../../../runs/purge.js')
   const { eventsOver } = await import('../../../storage/state/webhook-inbox.js')
   const now = clock.now()
-  const purged = await purgeOldRuns(context, runs, olderThanMs)
+  const purged = await purgeOldRuns(context, runs, olderThanMs, () => openOwnEngine(context))
   const events = state ? await eventsOver(state).purge(now - olderThanMs, now) : 0
   const counts = { runs: purged.runs.length, answers: purged.answers, events }
   if (!engine) return { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0, ...counts }

@@ -1,0 +1,162 @@
+import Database from 'better-sqlite3'
+import { Client } from 'pg'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ends, type Machine, machine } from '../support/command.js'
+import { perTest } from '../support/each.js'
+import { freshSchema } from '../support/postgres.js'
+import { launch, prospect } from '../support/processes.js'
+
+/** As many as are sent before the first answer. */
+const rows = 5
+const companies = Array.from({ length: rows + 1 }, (_, at) => `Company ${at},company-${at}.example`)
+const people = Array.from(
+  { length: rows },
+  (_, at) => `Ann,Lee${at},company-${at}.example,ann@company-${at}.example`,
+)
+
+/** Where a machine keeps its engine and its runs, with what stops writes to them. */
+interface Place {
+  readonly env: Record<string, string>
+  /** Ends the options of commands about its runs. */
+  readonly at: string
+  /** Stops what changes the replies of the engine, or the lookups, until it is called. */
+  hold(what: 'engine' | 'state'): Promise<() => Promise<void>>
+  count(what: 'engine' | 'state', from: string): Promise<number>
+  /** Has the leases of killed processes expire. */
+  expire(): Promise<void>
+}
+
+const closing: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const places: Record<string, (here: Machine) => Promise<Place>> = {
+  SQLite: async (here) => {
+    const open = (what: string) => new Database(here.path(`${what}.db`))
+    return {
+      env: {},
+      at: '',
+      hold: async (what) => {
+        const database = open(what)
+        database.exec('BEGIN IMMEDIATE')
+        return async () => void database.close()
+      },
+      count: async (what, from) => {
+        if (!here.exists(`${what}.db`)) return 0
+        const database = open(what)
+        try {
+          return database.prepare(`SELECT count(*) FROM ${from}`).pluck().get() as number
+        } finally {
+          database.close()
+        }
+      },
+      expire: async () => {},
+    }
+  },
+  PostgreSQL: async () => {
+    const { url, name, drop, sql } = await freshSchema()
+    closing.push(drop)
+    const schemas = { engine: name, state: `${name}_state` }
+    return {
+      env: { PROSPECT_DATABASE_URL: url },
+      at: ` --database ${url}`,
+      hold: async (what) => {
+        const client = new Client({ connectionString: url })
+        await client.connect()
+        const table = what === 'engine' ? 'run_replies' : 'lookups'
+        await client.query(`BEGIN; LOCK TABLE ${schemas[what]}.${table} IN SHARE MODE`)
+        return () => client.end()
+      },
+      count: async (what, from) =>
+        Number((await sql(`SET search_path TO ${schemas[what]}; SELECT count(*) AS n FROM ${from}`))[0]?.n),
+      expire: async () => void (await sql(`UPDATE ${schemas.state}.run_locks SET lease_until = 0`)),
+    }
+  },
+}
+
+const here = perTest(machine)
+
+describe.each(Object.keys(places))('a run that was killed and that nobody resumes: %s', (kind) => {
+  /** Kills a batch whose rows are all under way, once they have been answered or before. Returns what asks about it. */
+  async function killed(line: string, when: 'answered' | 'not answered', replies: number) {
+    const place = await (places[kind] as (typeof places)[string])(here)
+    const given = { env: place.env }
+    await here.setUp(given)
+    const csv = (header: string, lines: readonly string[]) => ({
+      ...given,
+      stdin: `${header}\n${lines.join('\n')}\n`,
+    })
+    await ends(here.run('data import companies -', csv('name,domain', companies)), 0)
+    await ends(here.run('data import people -', csv('first_name,last_name,company_domain,email', people)), 0)
+    here.write('in.csv', `first_name,last_name,domain\n${people.join('\n')}\n`.replace(/,[^,]*@.*$/gm, ''))
+    const before = await here.balance(given)
+    await ends(here.run(`${line} --csv in.csv --dry-run${place.at}`, given), 0)
+    const release = await place.hold('engine')
+    const argv = [...`${line} --csv in.csv -o out.csv --quiet${place.at}`.split(' ')]
+    const batch = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home, ...place.env })
+    await expect.poll(() => place.count('state', `lookups WHERE state = 'asked'`)).toBe(rows)
+    if (when === 'answered') {
+      const open = await place.hold('state')
+      await release()
+      await expect.poll(() => place.count('engine', 'run_replies')).toBe(replies)
+      batch.kill('SIGKILL')
+      await batch
+      await open()
+    } else {
+      batch.kill('SIGKILL')
+      await batch
+      await release()
+    }
+    await place.expire()
+    const states = async () => {
+      const counts = await here.run(`runs show --last --state --json${place.at}`, given)
+      return Object.fromEntries(
+        (counts.json as Record<string, never>[]).map(({ state, lookups, held, cost }) => [
+          state,
+          [lookups, held, cost],
+        ]),
+      )
+    }
+    const ledger = async () => (await here.run(`ledger check --json${place.at}`, given)).json
+    const next = (more: string) => here.run(`${more} --quiet${place.at}`, given)
+    const paid = async () => before - (await here.balance(given))
+    return { states, ledger, next, paid }
+  }
+
+  it.each([
+    ['not answered', 0],
+    ['answered', rows],
+  ] as const)('has nothing held for rows that were %s', async (when, cost) => {
+    const { states, ledger, next, paid } = await killed('accounts enrich', when, rows)
+    expect(await states()).toEqual({ asked: [rows, rows, 0] })
+    here.write('other.csv', `domain\ncompany-${rows}.example\n`)
+    // What was held is not missing in the budget of the day.
+    const other = `accounts enrich --csv other.csv -o other-out.csv --max-credits-per-day ${cost + 1}`
+    await ends(next(other), 0)
+    expect(await ledger()).toMatchObject({ ledger: cost + 1, target_says: cost + 1, open: 0, ok: true })
+    await ends(next('accounts enrich --csv in.csv -o out.csv'), 0)
+    expect(await paid()).toBe(rows + 1)
+    expect(await ledger()).toMatchObject({ ledger: rows + 1, target_says: rows + 1, open: 0, ok: true })
+    expect(here.rows('out.csv').filter(({ _status }) => _status === 'found')).toHaveLength(rows)
+  })
+
+  it.each(['not answered', 'answered'] as const)(
+    'pays once for rows of a request for several that was %s, whoever asks for them next, in another order',
+    async (when) => {
+      const { ledger, next, paid } = await killed('contacts waterfall --enrichment-type email', when, 1)
+      const [header, ...lines] = here.read('in.csv').trim().split('\n')
+      here.write('other.csv', `${[header, ...lines.slice(1).reverse()].join('\n')}\n`)
+      const waterfall = 'contacts waterfall --enrichment-type email --yes'
+      await ends(next(`${waterfall} --csv other.csv -o other-out.csv`), 0)
+      await ends(next(`${waterfall} --csv in.csv -o out.csv`), 0)
+      const cost = 3 * rows
+      expect(await paid()).toBe(cost)
+      expect(await ledger()).toMatchObject({ ledger: cost, target_says: cost, open: 0, ok: true })
+      const emails = (name: string) => here.rows(name).map(({ last_name, email }) => [last_name, email])
+      expect(new Map(emails('other-out.csv') as never).size).toBe(rows - 1)
+      for (const [name, email] of [...emails('out.csv'), ...emails('other-out.csv')])
+        expect(email).toBe(`ann@company-${name?.slice('Lee'.length)}.example`)
+    },
+  )
+})
