@@ -23,6 +23,7 @@ type StoredRow = readonly [
   record: bigint,
   line: bigint | null,
   taken: string | null,
+  rest: bigint | null,
   ...keys: (bigint | null)[],
 ]
 
@@ -34,9 +35,12 @@ const cacheKb = 65_536
 export class ListIndex {
   readonly #database = new Database('')
   readonly #lists: ReturnType<typeof createList>[] = []
+  readonly #sure: readonly number[]
   #records = 0
 
   constructor(private readonly kind: ListKind) {
+    const columns: readonly string[] = keyColumns[kind]
+    this.#sure = surest[kind].map((name) => columns.indexOf(name))
     this.#database.pragma('journal_mode = OFF')
     this.#database.pragma('synchronous = OFF')
     this.#database.pragma(`cache_size = -${cacheKb}`)
@@ -49,10 +53,13 @@ export class ListIndex {
     this.#lists.push(createList(this.#database, this.#lists.length, this.kind, name))
   }
 
-  add(line: number | null, sets: readonly RowKeys[], taken?: readonly string[]): void {
+  /** `rest` is what a row says beside its keys: of two rows that only a name identifies, it tells whether they are one. */
+  add(line: number | null, sets: readonly RowKeys[], taken?: readonly string[], rest?: () => string): void {
     const text = taken ? JSON.stringify(taken) : null
     const record = this.#records++
-    for (const keys of sets) this.#lists.at(-1)?.insert.run(record, line, text, ...keys)
+    const isNamedOnly = this.#sure.every((at) => sets[0]?.[at] == null)
+    const other = isNamedOnly && rest ? keyOf(rest()) : null
+    for (const keys of sets) this.#lists.at(-1)?.insert.run(record, line, text, other, ...keys)
   }
 
   /** Ends the last list. Returns what is equal for the same lists, in any order of their rows. */
@@ -102,15 +109,16 @@ interface Found {
 interface KnownRecord {
   readonly line: bigint | null
   readonly taken: string | null
+  readonly rest: bigint | null
   readonly sets: RowKeys[]
 }
 
 function recordsOf(rows: readonly StoredRow[]): readonly KnownRecord[] {
   const records = new Map<bigint, KnownRecord>()
-  for (const [record, line, taken, ...keys] of rows) {
+  for (const [record, line, taken, rest, ...keys] of rows) {
     const known = records.get(record)
     if (known) known.sets.push(keys)
-    else records.set(record, { line, taken, sets: [keys] })
+    else records.set(record, { line, taken, rest, sets: [keys] })
   }
   const all = [...records]
   return all.sort(([one], [other]) => (one < other ? -1 : 1)).map(([, record]) => record)
@@ -121,8 +129,10 @@ function createList(database: Database.Database, number: number, kind: ListKind,
   const table = `list_${number}`
   const columns: readonly string[] = keyColumns[kind]
   const keys = columns.map((name) => `${name} INTEGER`)
-  database.exec(`CREATE TABLE ${table} (record INTEGER, line INTEGER, taken TEXT, ${keys.join(', ')})`)
-  const places = ['?', '?', '?', ...keys.map(() => '?')]
+  database.exec(
+    `CREATE TABLE ${table} (record INTEGER, line INTEGER, taken TEXT, rest INTEGER, ${keys.join(', ')})`,
+  )
+  const places = ['?', '?', '?', '?', ...keys.map(() => '?')]
   let selects: readonly {
     readonly at: number
     readonly judge: Judge
@@ -143,7 +153,7 @@ function createList(database: Database.Database, number: number, kind: ListKind,
       for (const { column } of used)
         database.exec(`CREATE INDEX ${table}_${column} ON ${table} (${column}) WHERE ${column} IS NOT NULL`)
       const selectBy = (column: string, more = '') => {
-        const sql = `SELECT record, line, taken, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?${more}`
+        const sql = `SELECT record, line, taken, rest, ${columns.join(', ')} FROM ${table} WHERE ${column} = ?${more}`
         // An index has equal keys in the order of their rows; to ask for that order takes four times as long.
         return database.prepare(`${sql} LIMIT ${maxCandidates}`).raw().safeIntegers()
       }
@@ -161,7 +171,7 @@ function createList(database: Database.Database, number: number, kind: ListKind,
       }))
     },
     fingerprint(): unknown {
-      const sums = columns.map((name) => `sum(${name} & 4294967295)`)
+      const sums = ['rest', ...columns].map((name) => `sum(${name} & 4294967295)`)
       return database
         .prepare(`SELECT count(*), ${sums.join(', ')} FROM ${table}`)
         .raw()
@@ -211,20 +221,28 @@ function judgeBy(
   const surer = contradicted.map((name) => columns.indexOf(name))
   const place = within === undefined ? -1 : columns.indexOf(within)
   const sure = surest[kind].map((name) => columns.indexOf(name))
+  const names = [...columns.keys()].filter((at) => /name|^at_/.test(columns[at] ?? ''))
+  const isCalledSo =
+    (sets: readonly RowKeys[]) =>
+    ({ sets: theirs }: KnownRecord): boolean =>
+      names.some((at) => compare(sets, theirs, at) === true)
   /** Whether two records are known to be the same: the surest key that both have decides. */
-  const areOne = ({ sets: one }: KnownRecord, { sets: other }: KnownRecord): boolean => {
+  const areOne = (record: KnownRecord, beside: KnownRecord): boolean => {
+    const [one, other] = [record.sets, beside.sets]
     for (const at of sure) {
       const isEqual = compare(one, other, at)
       if (isEqual !== undefined) return isEqual
     }
-    return columns.every((_, at) => one[0]?.[at] === other[0]?.[at])
+    return record.rest === beside.rest && columns.every((_, at) => one[0]?.[at] === other[0]?.[at])
   }
   return (sets, keys, records) => {
     const isElsewhere = ({ sets: theirs }: KnownRecord) => compare([keys], theirs, place) === false
     const isPlaced = ({ sets: theirs }: KnownRecord) => compare([keys], theirs, place) !== undefined
     const isOther = ({ sets: theirs }: KnownRecord) => surer.some((at) => compare(sets, theirs, at) === false)
     const near = place < 0 ? records : records.filter((one) => !isElsewhere(one))
-    const found = near.find((one) => !isOther(one) && (place < 0 || isPlaced(one)))
+    const certain = near.filter((one) => !isOther(one) && (place < 0 || isPlaced(one)))
+    // Subsidiaries share a domain, and people a mailbox.
+    const found = certain.length > 1 ? (certain.find(isCalledSo(sets)) ?? certain[0]) : certain[0]
     const record = found ?? near[0]
     if (record === undefined) return undefined
     // A name does not say which of those is meant who have it.

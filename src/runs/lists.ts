@@ -151,6 +151,8 @@ interface KnownRow {
   readonly line: number | null
   readonly fields: Fields
   readonly cell: (column: string) => string
+  /** What it says beside its fields; absent where it is about somebody else, whom several rows may name. */
+  readonly rest?: () => string
 }
 
 /** Returns a table as a list. Rows with more cells than the header are left out. */
@@ -158,8 +160,13 @@ export function tableList(
   name: string,
   table: Pick<Table, 'header' | 'rows'>,
   { mapping }: MappedList,
+  /** Whether its rows are about people, and it is read for their companies. */
+  isOfOthers = false,
 ): KnownList {
   const toFields = rowInput(mapping)
+  const unmapped = [...table.header.keys()].filter((at) =>
+    mapping.columns.every((column) => column.at !== at),
+  )
   const { header } = table
   const places = new Map<string, number>()
   const placeOf = (column: string): number => {
@@ -179,6 +186,7 @@ export function tableList(
             line,
             fields: toFields(cells),
             cell: (column) => cells[placeOf(column)] ?? '',
+            ...(isOfOthers ? {} : { rest: () => unmapped.map((at) => cells[at]?.trim()).join('\n') }),
           }))
     },
   }
@@ -212,10 +220,10 @@ export async function openMatcher(
     const count = { name, rows: 0 }
     counts.push(count)
     for await (const batch of rows()) {
-      for (const { line, fields, cell } of batch) {
+      for (const { line, fields, cell, rest } of batch) {
         const sets = toKeys(fields)
         if (sets.some((keys) => keys.some((key) => key !== null)))
-          index.add(line, sets, take.length > 0 ? take.map(cell) : undefined)
+          index.add(line, sets, take.length > 0 ? take.map(cell) : undefined, rest)
       }
       count.rows += batch.length
       all += batch.length
@@ -275,7 +283,8 @@ export async function openLists(
       continue
     }
     const table = await openListFile(ports, source, option)
-    opened.push(tableList(source, table, mapAs(table, source, kind, option, pairs)))
+    const isOfOthers = kind === 'companies' && isAboutPeople(table, source)
+    opened.push(tableList(source, table, mapAs(table, source, kind, option, pairs), isOfOthers))
   }
   return opened
 }
@@ -293,6 +302,15 @@ function mapAs(
   const found = mapList(table, source)
   if (found.kind === kind) return found
   throw new Refusal('list.of_companies', { option, source })
+}
+
+function isAboutPeople(table: Table, source: string): boolean {
+  try {
+    return mapList(table, source).kind === 'people'
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
 }
 
 const kinds: Readonly<Record<Identity, ListKind | undefined>> = {

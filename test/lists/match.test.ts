@@ -200,7 +200,13 @@ function matchIn(kind: ListKind, row: Facts, rows: readonly Facts[], list: strin
       const isPlaced = (other: Facts) =>
         kind === 'people' || by !== 'name' || (row.country !== undefined && other.country !== undefined)
       const sure = near.filter(({ other }) => !differ(row, other, surer) && isPlaced(other))
-      const [found = near[0]] = sure
+      const isCalledSo = ({ other }: { other: Facts }) =>
+        kind === 'companies'
+          ? row.name !== undefined && agree(row, other, 'name') === true
+          : row.person !== undefined &&
+            agree(row, other, 'person') === true &&
+            (agree(row, other, 'domain') === true || agree(row, other, 'company') === true)
+      const found = sure.find(isCalledSo) ?? sure[0] ?? near[0]
       if (!found) continue
       const isShared = by === 'name' && near.some(({ other }) => !areOne(kind, found.other, other))
       const verdict = sure.length > 0 && !isShared ? 'yes' : 'maybe'

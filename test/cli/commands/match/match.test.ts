@@ -52,6 +52,64 @@ describe('prospect match', () => {
     expect(stdout).toMatch(/^yes +ACME SAS .* 1$/m)
   })
 
+  it('does not say which of two records a name means, unless they say the same in every column', async () => {
+    write('twice.csv', [
+      'Id,Company,Country',
+      '1,Initech,DE',
+      '2,Initech GmbH,Germany',
+      '3,Umbrella,GB',
+      '3,Umbrella,GB',
+    ])
+    await ends(match('companies.csv --with twice.csv --take Id -o out.csv'), 0)
+    expect(read('out.csv').split('\n').slice(2, 4)).toEqual([
+      'Initech,,DE,,maybe,name,twice.csv,2; 3,',
+      'Umbrella,,GB,,yes,name,twice.csv,4,3',
+    ])
+    write('people.csv', ['Name,Company,Phone', 'Ann Lee,Acme,1', 'Bo Ångström,Acme,', 'Cy Roe,Acme,'])
+    write('contacts.csv', [
+      'Full name,Company,Work phone,Email',
+      'Ann Lee,Acme,+33612345678,',
+      'ANN LEE,Acme Inc.,+33612345679,',
+      'Bo Angstroem,Acme,,',
+      'Cy Roe,Acme,,cy@acme.example',
+      'Cy Roe,Acme,,roe@acme.example',
+    ])
+    await ends(match('people.csv --with contacts.csv -o out.csv'), 0)
+    expect(here.rows('out.csv').map(({ _match, _match_line }) => [_match, _match_line])).toEqual([
+      ['maybe', '2; 3'],
+      ['yes', '4'],
+      ['maybe', '5; 6'],
+    ])
+  })
+
+  it('names the record with the same name among those that share a domain or a mailbox', async () => {
+    write('group.csv', ['Id,Company,Website', '1,Acme Germany,acme.example', '2,Acme France,acme.example'])
+    write('asked.csv', ['Company,Website', 'ACME France SAS,www.acme.example', 'Acme Spain,acme.example'])
+    await ends(match('asked.csv --with group.csv --take Id -o out.csv'), 0)
+    expect(here.rows('out.csv').map(({ _match, Id }) => [_match, Id])).toEqual([
+      ['yes', '2'],
+      ['yes', '1'],
+    ])
+    write('people.csv', ['Name,Company,Email', 'Bo Roe,Acme,info@acme.example'])
+    write('crm.csv', [
+      'Id,Name,Company,Email',
+      '1,Ann Lee,Acme,info@acme.example',
+      '2,Bo Roe,Acme,info@acme.example',
+    ])
+    await ends(match('people.csv --with crm.csv --take Id -o out.csv'), 0)
+    expect(here.rows('out.csv')[0]).toMatchObject({ _match: 'yes', Id: '2' })
+  })
+
+  it('finds a company that many people of a list of contacts work at', async () => {
+    write('contacts.csv', [
+      'First name,Last name,Company,Country,Email',
+      'Ann,Lee,Initech,Germany,ann@gmail.com',
+      'Bo,Roe,Initech GmbH,DE,bo@gmail.com',
+    ])
+    await ends(match('companies.csv --with contacts.csv -o out.csv'), 0)
+    expect(here.rows('out.csv')[1]).toMatchObject({ _match: 'yes', _match_by: 'name', _match_line: '2' })
+  })
+
   it('takes the first list that surely has a row before one that may have it', async () => {
     write('other.csv', ['name,domain,country', 'Umbrella,umbrella.example,GB'])
     const { json } = await match('companies.csv --with crm.csv --with other.csv --json')
