@@ -1,4 +1,4 @@
-import { foldName, foldText } from '../identity/name.js'
+import { foldName, foldPersonName } from '../identity/name.js'
 import { toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
 import { toDomain, toEmail } from '../identity/value-kinds.js'
@@ -47,7 +47,7 @@ const domainOf = (text: string): string | undefined =>
 /** A person is identified by the name alone where it is no other name than that of the request; see `mayBeOwn`. */
 function nameKeys(kind: Kind, { name, company }: Subject): readonly string[] {
   if (kind !== 'person' || name === undefined) return []
-  const folded = foldText(name)
+  const folded = foldPersonName(name)
   if (company === undefined) return [`n ${folded}`]
   return [`n ${folded}`, `c ${folded} ${toDomain(company) ?? foldName(company)}`]
 }
@@ -83,7 +83,7 @@ const identifies = (answers: readonly Subject[], { keys }: AskedSubjects): boole
 function isSameName(kind: Kind, one: string, other: string): boolean {
   if (kind === 'company') return isWrittenAs(one, other) || isWrittenAs(other, one)
   const [fewer = [], more = []] = [one, other]
-    .map((name) => foldText(name).split(' '))
+    .map((name) => foldPersonName(name).split(' '))
     .sort((a, b) => a.length - b.length)
   // A middle name may be missing.
   return fewer.length > 1 && fewer.every((word) => more.includes(word))

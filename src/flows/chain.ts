@@ -9,6 +9,7 @@ import type { CsvRow } from '../csv/parse.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
+import { StopReason } from '../runs/flow-control.js'
 import type { Mapping } from '../runs/input/mapping.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import { ReasonCounter, type RunReport, type RunStop, type SkippedRows } from '../runs/output/report.js'
@@ -336,7 +337,12 @@ export class Chain {
   async #endPrograms(): Promise<FlowStop | undefined> {
     for (const stage of this.stages)
       try {
-        await stage.end?.()
+        const { signal } = this.stop
+        if (stage.end) await Promise.race([stage.end(), aborted(signal)])
+        if (!signal.aborted) continue
+        const reason = new StopReason(stage.batch.explainStop)
+        reason.interrupt(signal)
+        if (reason.cause) return { ...reason.cause, rows_left: null, step: this.#nameOf(stage) }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         const why = stage.batch.explainStop(error)
@@ -449,6 +455,12 @@ export class Chain {
 }
 
 const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
 
 /** Returns the test of a condition, for which what a row lacks is null. */
 async function openCondition({ keep, before }: KeepStep & Pick<Step, 'before'>) {

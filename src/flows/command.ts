@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { Caller, Reply } from '../api/calls/caller.js'
-import { Refusal } from '../api/calls/errors.js'
+import { type Note, Refusal } from '../api/calls/errors.js'
 import { maxLevels } from '../api/operations/facts.js'
 import { toMs } from '../api/values/duration.js'
 import { isDeeperThan, parseExact, toJson } from '../api/values/json.js'
@@ -22,13 +22,15 @@ const noAnswers: ReadonlySet<string> = new Set(['no_object', 'no_field', 'deep']
 
 /** How long a surplus line is waited for, where answers have no numbers: at least, and at most. */
 const [leastGraceMs, mostGraceMs] = [20, 5_000]
-/** How long a program may take to end when its input has ended. */
+/** How long a program may take to end when its input has ended, if its answers have numbers. */
 const endMs = 1_000
 
 export interface CommandPorts extends Pick<RunHome, 'onClose'> {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Shows a line that is no answer. */
   log(line: string): void
+  /** Says what is waited for. */
+  notify(note: Note): void
 }
 
 type ProgramStep = Pick<CommandStep, 'command' | 'fields' | 'log' | 'timeout'>
@@ -154,9 +156,18 @@ class Program {
 
   async end(): Promise<void> {
     this.#child.stdin.end()
-    const timer = setTimeout(() => this.#stop(), endMs)
+    // Until it has ended, a line too many may still show that answers without numbers are those to other rows.
+    const isDoubtful = this.#isNumbered === false
+    const leftMs = isDoubtful ? Math.max(endMs, toMs(this.#timeout)) : endMs
+    const details = { command: this.#name, timeout: this.#timeout }
+    const timer = setTimeout(() => this.#stop(), leftMs)
+    const noting = setTimeout(
+      () => isDoubtful && this.ports.notify({ code: 'flow.command_ending', details }),
+      endMs,
+    )
     await this.#closed
     clearTimeout(timer)
+    clearTimeout(noting)
     if (this.#isOver) throw this.#ended
   }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../api/ports/ports.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { keysOfMentions, type Mentions, mentionsIn, profileKey } from './mentions.js'
-import { foldName, foldText } from './name.js'
+import { foldName, foldPersonName, foldText } from './name.js'
 import { toE164 } from './phone.js'
 import { parseProfile } from './profile.js'
 import { firstText, toCompanyDomain, toDomain, toEmail } from './value-kinds.js'
@@ -195,7 +195,7 @@ function readSubject(subject: Fields) {
     company,
     firstNames: wordsOf(`${first_name} ${names[0]}`),
     lastNames: wordsOf(`${last_name} ${names.at(-1)}`),
-    companyNames: [foldName(company_name), labelOf(domain)].filter((name) => name !== ''),
+    companyNames: [foldName(foldPersonName(company_name)), labelOf(domain)].filter((name) => name !== ''),
     places: [...mentions.places, ...mentions.mailPlaces],
   }
 }

@@ -2,7 +2,7 @@ import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { foldName } from './name.js'
 import { type NetworkProfile, parseProfile } from './profile.js'
-import { firstText, foldFullNames, toCompanyDomain, toEmail } from './value-kinds.js'
+import { firstText, foldFullName, toCompanyDomain, toEmail } from './value-kinds.js'
 
 // Whom a record is about, answered once: imports, lookups, lists, the equal rows of a batch, suppression and erasure
 // ask this (decision 11).
@@ -39,8 +39,6 @@ export interface PersonFacts {
   readonly emails: readonly string[]
   /** Folded; empty where it has none. */
   readonly name: string
-  /** The same with `ü` as `ue` and the like; none where that is no other. */
-  readonly otherNames: readonly string[]
   readonly employer: CompanyFacts
 }
 
@@ -65,12 +63,10 @@ function surelyIn(fields: Fields): CompanyFacts {
 
 export function personIn(fields: Fields): PersonFacts {
   const { domain, company_domain, company_name } = fields
-  const [name = '', ...otherNames] = foldFullNames(fields)
   return {
     ...profilesIn(fields),
     emails: emailsIn(fields),
-    name,
-    otherNames,
+    name: foldFullName(fields),
     employer: companyIn({ company_domain: firstText(company_domain, domain), company_name }),
   }
 }

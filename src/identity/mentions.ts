@@ -1,6 +1,6 @@
 import { type Fields, isObject } from '../api/values/objects.js'
 import { keyText } from './keys.js'
-import { foldName, foldText } from './name.js'
+import { foldName, foldPersonName } from './name.js'
 import { toE164 } from './phone.js'
 import { type NetworkProfile, parseProfile } from './profile.js'
 import { firstText, foldFullName, toCompanyDomain, toDomain, toEmail } from './value-kinds.js'
@@ -84,7 +84,7 @@ function collect(record: Fields, found: Mentions): void {
   const own = { ...record, first_name: firstName, last_name: lastName, full_name: full_name ?? fullName }
   const person = foldFullName(own)
   if (person !== '') found.people.add(person)
-  const name = person || foldText(firstText(record.name) ?? '')
+  const name = person || foldPersonName(firstText(record.name) ?? '')
   if (name !== '') found.names.add(name)
   for (const [field, value] of Object.entries(record)) {
     if (value === null || foreign.test(field)) continue

@@ -25,6 +25,42 @@ export function foldText(text: string): string {
   return joinInitials(spelt.replace(ascii.test(spelt) ? /[^a-z0-9]+/g : /[^\p{L}\p{N}]+/gu, ' ').trim())
 }
 
+/** Titles before a name, folded. Initials such as `M. R.` read the same: they stay where they are all that is before one word. */
+const titles: ReadonlySet<string> = new Set(
+  'dr prof professor mr mrs ms mx herr frau mme madame monsieur dipl ing dott dottssa sra ir hc'.split(' '),
+)
+
+/** Degrees behind a name, folded. `Jr.` tells people apart. */
+const degrees: ReadonlySet<string> = new Set('phd mba emba msc bsc cpa cfa pmp llm dba'.split(' '))
+
+/** Where `ü` may be written as `ue`, as in `Mueller`: not in `Bauer`, `Jacques`, `Michael`, `Joe` or `Xue`. */
+const spelledOutVowel = /(?<![aeiouq])(?:a(?=[ae])|o(?=e)|u(?=e))[ae](?=[b-df-hjkmnp-tv-xz]|l[a-z])/g
+
+/**
+ * Returns a person's name folded, the same for all its usual spellings: with `ü` as `u` or `ue`, with the last name first and
+ * a comma, with a title or a degree.
+ */
+export function foldPersonName(name: string): string {
+  const at = name.indexOf(',')
+  const folded = at < 0 ? foldText(name) : foldParts(name.slice(0, at), name.slice(at + 1))
+  if (ascii.test(folded) && !/[aou][ae]/.test(folded) && !hasTitle.test(folded)) return folded
+  const words = folded.split(' ')
+  while (words.length > 2 && titles.has(words[0] ?? '')) words.shift()
+  while (words.length > 2 && degrees.has(words.at(-1) ?? '')) words.pop()
+  return words.join(' ').replace(spelledOutVowel, (pair) => pair.charAt(0))
+}
+
+const hasTitle = new RegExp(`^(?:${[...titles].join('|')}) | (?:${[...degrees].join('|')})$`)
+
+/** Returns what stands before and behind the first comma of a name, as one name. */
+function foldParts(before: string, behind: string): string {
+  const [last, first] = [foldText(before), foldText(behind)]
+  const isFirst = first !== '' && !first.split(' ').every((word) => suffixes.has(word) || degrees.has(word))
+  return (isFirst ? `${first} ${last}` : `${last} ${first}`).trim()
+}
+
+const suffixes: ReadonlySet<string> = new Set('jr sr ii iii iv md esq'.split(' '))
+
 /** Returns a company's name folded, without legal forms at its ends; one of forms alone keeps its last word. */
 export function foldName(name: string): string {
   const folded = foldText(removeAttachedForms(name))

@@ -129,14 +129,14 @@ export function identifiersIn(records: readonly Fields[], known: PersonIdentifie
   const own = all.filter(({ facts }) => facts.name === '' || names.has(facts.name))
   if (own.length < all.length && known.people.length === 0) return noIdentifiers
   const people = own.flatMap(({ record, facts }): NamedPerson[] => {
-    const { name, otherNames, slug, id, employer } = facts
+    const { name, slug, id, employer } = facts
     const domains = [employer.domain, ...emailsOf(record).map((email) => toDomain(email))]
     const places = [
       ...domains.flatMap((domain) => (domain === undefined ? [] : [placeOf({ domain })])),
       ...(employer.folded ? [placeOf({ name: employer.folded })] : []),
     ]
     const profiles = [...(slug ? [profileOf({ slug })] : []), ...(id ? [profileOf({ id })] : [])]
-    return [name, ...otherNames].flatMap((one) => (one === '' ? [] : [{ name: one, places, profiles }]))
+    return name === '' ? [] : [{ name, places, profiles }]
   })
   return {
     emails: own.flatMap(({ record }) => emailsOf(record)),

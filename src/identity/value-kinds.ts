@@ -6,13 +6,13 @@ import { isColumnName, isNameOfPeople } from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import commonNames from './given-names.json' with { type: 'json' }
-import { errorValue, foldText, isNothing, trailingForms } from './name.js'
+import { errorValue, foldPersonName, foldText, isNothing, trailingForms } from './name.js'
 import { isNoAddress } from './no-address.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
 import { toPlainText } from './spelling.js'
-import { readWrittenName, spelledOut } from './written-name.js'
+import { readWrittenName } from './written-name.js'
 
 /** What the cells of a column hold, by their form: values count for more than the name of the column (decision 13). */
 export type ValueKind =
@@ -306,15 +306,7 @@ export class ColumnSample {
 }
 
 /** Returns the folded name of a person, from its parts where there are any; '' without a name. */
-export const foldFullName = (fields: Fields): string => foldText(fullNameIn(fields))
-
-/** Returns the same, and how else it is written where people spell out letters such as `ü`. */
-export function foldFullNames(fields: Fields): readonly string[] {
-  const name = fullNameIn(fields)
-  const folded = foldText(name)
-  const others = spelledOut(name).map((other) => foldText(other))
-  return others.length === 0 ? [folded] : [...new Set([folded, ...others])]
-}
+export const foldFullName = (fields: Fields): string => foldPersonName(fullNameIn(fields))
 
 function fullNameIn(fields: Fields): string {
   const first = firstText(fields.first_name, fields.firstname)

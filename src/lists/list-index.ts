@@ -334,17 +334,16 @@ const bareNamesOf = (
 ): readonly (string | undefined)[] => (name === undefined ? none : bareNames(name, folded))
 
 function personKeys(fields: Fields): readonly RowKeys[] {
-  const { slug, id, emails, name, otherNames, employer } = personIn(fields)
+  const { slug, id, emails, name, employer } = personIn(fields)
   const { domain, folded } = employer
   const own = [keyOf(slug), keyOf(id)]
   const addresses = (emails.length === 0 ? none : emails).map(keyOf)
   const sets: RowKeys[] = []
-  for (const bare of bareNamesOf(employer.name, folded))
-    for (const one of [name, ...otherNames]) {
-      const at = (place: string | undefined) => keyOf(one && place && `${one}\n${place}`)
-      const places = [at(domain), at(folded), keyOf(domain), at(bare)]
-      for (const email of addresses) sets.push([email, ...own, ...places])
-    }
+  for (const bare of bareNamesOf(employer.name, folded)) {
+    const at = (place: string | undefined) => keyOf(name && place && `${name}\n${place}`)
+    const places = [at(domain), at(folded), keyOf(domain), at(bare)]
+    for (const email of addresses) sets.push([email, ...own, ...places])
+  }
   return sets
 }
 

@@ -4,7 +4,7 @@ import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../identity/country.js'
 import { profileKey } from '../identity/mentions.js'
-import { foldText, isNothing as isNothingWord } from '../identity/name.js'
+import { foldPersonName, foldText, isNothing as isNothingWord } from '../identity/name.js'
 import { isNoAddress, mask } from '../identity/no-address.js'
 import { describePhone, toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
@@ -35,7 +35,10 @@ export function subjectOf(query: Query): Subject {
 }
 
 /** Returns the hash of a question; another spelling of the same is no other one. */
-export function identityOf({ network_url: url, ...fields }: Subject): string {
+export function identityOf({ network_url: url, ...given }: Subject): string {
+  const { first_name, last_name, ...rest } = given
+  const fields =
+    given.full_name === undefined ? given : { ...rest, full_name: foldPersonName(given.full_name) }
   const profile = url === undefined ? undefined : parseProfile(url)
   const known = url && { network_url: profile ? profileKey(profile) : toPlainText(url) }
   const plain = Object.entries(fields).map(([field, text]) => [

@@ -57,6 +57,11 @@ describe('a program in a flow', () => {
       'wrote more lines than it was given rows',
     ],
     [
+      'a line long after its last answer',
+      `${answer}; if (count === 500) setTimeout(() => ${answer}, 2500)`,
+      'wrote more lines than it was given rows',
+    ],
+    [
       'two lines for one row, the second one later',
       `${answer}; if (count === 37) setTimeout(() => ${answer}, 5)`,
       'wrote more lines than it was given rows',
@@ -189,6 +194,27 @@ describe('a program in a flow', () => {
       else ${answer}`)
     const { code, stderr } = await run('--concurrency', '10')
     expect([code, stderr]).toEqual([2, expect.stringContaining('wrote more lines than it was given rows')])
+    expect(here.exists('out.csv')).toBe(false)
+    write(answer)
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv')).toEqual(scored)
+  })
+
+  it('that does not end is waited for, which is said, and left when its time is over', async () => {
+    write(`${answer}; setInterval(() => {}, 1000)`, { more: ', timeout: 2s' })
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([0, expect.stringContaining('node has not ended with its input')])
+    expect(here.rows('out.csv')).toEqual(scored)
+  })
+
+  it('that does not end is left by Ctrl-C, and its rows are written by the next run', async () => {
+    write(
+      `${answer}; if (count === 500) require('node:fs').writeFileSync('all', ''); setInterval(() => {}, 1000)`,
+    )
+    const ended = run()
+    await expect.poll(() => here.exists('all')).toBe(true)
+    here.signals.emit('SIGINT', 'SIGINT')
+    expect((await ended).code).toBe(130)
     expect(here.exists('out.csv')).toBe(false)
     write(answer)
     expect((await run()).code).toBe(0)

@@ -61,6 +61,12 @@ describe('data vendors in a flow', () => {
     people('King')
     write('last_name, email, email_source')
     await ends(here.run('flow check flow.yaml'), 0)
+    for (const verb of ['check', 'quote'])
+      await ends(
+        here.run(`flow ${verb} flow.yaml --database ${schema.url}`),
+        2,
+        'There is no field email_source.',
+      )
     await ends(here.run(`flow run flow.yaml --database ${schema.url}`), 2, 'There is no field email_source.')
     write('last_name, email')
     const refused = await here.run(`flow run flow.yaml --database ${schema.url} --max-cost acmemail=5`)

@@ -147,6 +147,17 @@ describe('records in several spellings', () => {
     },
   )
 
+  it('are as many people as there are, where names are like each other', async () => {
+    const others =
+      'Michael Bauer|Michal Bauer|Joe Smith|Jo Smith|Li Xue|Li Xu|Rafael King|Rafal King|Ada King, Jr.|Ada King'
+    const names = [...others.split('|'), 'M. R. Smith', 'Mr. Max Smith', 'Ada Roe']
+    here.write(
+      'q.csv',
+      ['full_name;company_domain', ...names.map((name) => `${name};acme.example`)].join('\n'),
+    )
+    expect(await here.json('data import people q.csv')).toMatchObject({ added: names.length })
+  })
+
   it.each(cases)('are one lookup of a batch: $one', async ({ kind, one, others }) => {
     here.write('q.csv', tableOf(kind, [one, ...others]))
     await stock(here)

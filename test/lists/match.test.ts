@@ -82,7 +82,7 @@ function generateFacts(kind: ListKind, { next, pick }: Random): Facts {
     email: some(`p${other()}@company-${who % 20}.com`),
     other: some(`p${other()}@mail-${next(3)}.com`),
     slug: some(`person-${other()}`),
-    person: some(`Maria Mu${letters(other() % 60)}`),
+    person: some(`Maria Mix${letters(other() % 60)}`),
     domain: some(`company-${other() % 20}.com`),
     company: some(`Acme Zorx${letters(other() % 20)}`),
   }

@@ -1,6 +1,6 @@
 import type { Headcount, JobFilters, JobPosting, PersonQuery } from '../../api/ports/ports.js'
 import { dayMs } from '../../api/values/dates.js'
-import { foldName, foldText } from '../../identity/name.js'
+import { foldName, foldPersonName, foldText } from '../../identity/name.js'
 import { isMobile } from '../../identity/phone.js'
 import { parseProfile } from '../../identity/profile.js'
 import { text } from '../../identity/readers.js'
@@ -266,7 +266,7 @@ export async function matchEmail(connection: Connection, email: string): Promise
 /** Returns the people of that name at the company with the domain; when no company has it, at companies of that name. */
 async function findByName(connection: Connection, query: PersonQuery): Promise<FoundPerson[]> {
   if (!query.firstName || !query.lastName) return []
-  const name = foldText(`${query.firstName} ${query.lastName}`)
+  const name = foldPersonName(`${query.firstName} ${query.lastName}`)
   if (name === '') return []
   const all = (sql: string, ...values: Value[]) => connection.all<FoundPerson>(sql, name, ...values)
   const domain = query.domain ? toCompanyDomain(query.domain, query.companyName ?? '') : undefined

@@ -3,7 +3,7 @@ import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
 import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import { foldName, foldText } from '../../identity/name.js'
+import { foldName, foldPersonName } from '../../identity/name.js'
 import { readPhone } from '../../identity/phone.js'
 import { invalid, text } from '../../identity/readers.js'
 import { findRegion } from '../places/place.js'
@@ -54,7 +54,7 @@ export function preparePerson(
   ]
   const id = fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id
   const slug = profiles.find((profile) => profile?.slug !== undefined)?.slug
-  const name = foldText(toFullName(fields))
+  const name = foldPersonName(toFullName(fields))
   const isNamed = name !== '' && Object.values(employer).some((value) => value !== undefined)
   if (id === undefined && slug === undefined && fields.email === undefined && !isNamed)
     throw invalid('a person needs a network_profile_url, an email, or a name with a company')
@@ -114,7 +114,7 @@ export const toPersonRow = (person: StoredPerson, slug: string | null) => ({
   network_id: person.network_id,
   slug,
   /** Folded full name; blank when unknown. */
-  name: foldText(toFullName(person)),
+  name: foldPersonName(toFullName(person)),
   ...toPersonFacts(person),
   record: JSON.stringify(person),
   texts: toPersonTexts(person),

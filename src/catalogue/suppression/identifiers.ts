@@ -1,7 +1,7 @@
 import type { Fields } from '../../api/values/objects.js'
 import { toCountryCode } from '../../identity/country.js'
 import { domainKey, emailKey, nameKey, phoneKey, placeOf, profileKey } from '../../identity/mentions.js'
-import { foldName, foldText } from '../../identity/name.js'
+import { foldName, foldPersonName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile } from '../../identity/profile.js'
 import { toPlainText } from '../../identity/spelling.js'
@@ -112,7 +112,7 @@ function atCompanyOf(
   person: string,
   { domain, name }: { domain?: string | undefined; name?: string | undefined },
 ) {
-  const [folded, company] = [foldText(person), foldName(name ?? '')]
+  const [folded, company] = [foldPersonName(person), foldName(name ?? '')]
   if (folded === '' || (domain === undefined && company === '')) return undefined
   const place = domain === undefined ? { name: company } : { domain }
   const value = `${person} at ${domain ?? String(name)}`

@@ -54,18 +54,22 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
     command('check', 'Check a flow, and send nothing')
       .withTarget()
       .argument(...fileArgument)
-      .run(async (context, { args: [file = ''] }) => {
+      .withOptions(engineOptions)
+      .run(async (caller, { args: [file = ''], options }) => {
+        const { context } = withRunDatabase(caller, await placeOf(options))
         const { name, steps } = (await openFlow(context, file)).flow
         const names = steps.map((step) => step.name).join(', ')
         context.notify(oneLine(`${name}: ${countOf(steps.length, 'step')} (${names}). Nothing is wrong.`))
       }),
     command('quote', 'What a flow is expected to take and to cost in each step, before it starts')
       .argument(...fileArgument)
+      .withOptions(engineOptions)
       .printResult(
-        async (context, { args: [file = ''] }) => {
+        async (caller, { args: [file = ''], options }) => {
+          const { context } = withRunDatabase(caller, await placeOf(options))
           const { flow: read, path } = await openFlow(context, file)
           const flow = await withPrices(context, read)
-          return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length)
+          return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length, options)
         },
         { layout: formatFlowQuote },
       ),
@@ -88,6 +92,14 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
 
 const fileArgument = ['<file>', 'the file of the flow, such as leads.yaml'] as const
 
+const engineOptions = optionRows({
+  database: [
+    '<url>',
+    'the PostgreSQL database of engine and runs, postgres://… (default: this machine)',
+    serverAddress,
+  ],
+})
+
 const runOptions = optionRows({
   until: ['<step>', 'take the steps up to this one (its number or name), and print the rows there'],
   rows: ['<n>', 'take the first rows of the input, and print what becomes of them', positiveWhole],
@@ -96,23 +108,24 @@ const runOptions = optionRows({
   fresh: ['', 'start a new run instead of resuming; paid answers are reused'],
   retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
   concurrency: ['<n>', 'rows of a step to look up at the same time (default: 128)', positiveWhole],
-  database: [
-    '<url>',
-    'the PostgreSQL database of engine and runs, postgres://… (default: this machine)',
-    serverAddress,
-  ],
+  ...engineOptions,
   ...sharing,
   ...vendorOptions,
 })
 
 type Given = OptionsOf<typeof runOptions>
 
+/** Returns the place of the runs of a flow, as a batch has one. */
+async function placeOf({ database }: { readonly database?: string | undefined }) {
+  const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
+  return { ...asked, ...(await standIn()) }
+}
+
 /** Runs the flow in a file, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given): Promise<number> {
   const startedAt = caller.clock.now() - (caller.streams.uptime?.() ?? 0)
   const { database } = given
-  const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
-  const place = withRunDatabase(await requireSetUp(caller, database), { ...asked, ...(await standIn()) })
+  const place = withRunDatabase(await requireSetUp(caller, database), await placeOf(given))
   const { command: own } = place
   const context = await withVendorOptions(place.context, given)
   const { path, flow: read } = await openFlow(context, file)
@@ -137,7 +150,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   await requireRecords(context, asking)
   const listed = await readListed(context, flow)
   if (canAsk(context)) {
-    const quote = await makeFlowQuote(context, flow, path, listed.length)
+    const quote = await makeFlowQuote(context, flow, path, listed.length, { database })
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
     noteSourceShown(context)

@@ -15,6 +15,7 @@ import { readRemaining } from '../../call/limits.js'
 import { jobIdOf } from '../../call/poll.js'
 import type { Context } from '../../context/context.js'
 import { reportOfAnswer, Stop } from '../../context/errors.js'
+import { describe } from '../../messages.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
 export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 'custom' | 'send'> {
@@ -41,6 +42,7 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
 const programPorts = (context: Context): CommandPorts => ({
   onClose: (work) => context.onClose(work),
   environment: context.streams.env,
+  notify: (note) => context.notify(describe(note)),
   log: (line) => void context.streams.stderr.write(`${escapeControls(line)}\n`),
 })
 

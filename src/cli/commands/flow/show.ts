@@ -7,7 +7,7 @@ import { type FlowRecord, flowOperation, isRecordOf, likeStep } from '../../../f
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/lookup.js'
-import { openRuns, type RunRecords } from '../../../runs/records.js'
+import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
 import { providerText, quoteProviders } from '../../call/confirm.js'
 import { readRemaining } from '../../call/limits.js'
 import type { Context } from '../../context/context.js'
@@ -95,8 +95,14 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
 }
 
 /** Quotes a flow: from its own history where there is enough, else from usual rates. Sends free questions only. */
-export async function makeFlowQuote(context: Context, flow: Flow, path: string, listed: number) {
-  const { runs, database } = await openRuns(context)
+export async function makeFlowQuote(
+  context: Context,
+  flow: Flow,
+  path: string,
+  listed: number,
+  location?: RunsLocation,
+) {
+  const { runs, database } = await openRuns(context, location)
   const earlier = (await runs.list()).find(
     (run) =>
       isRecordOf(run, flow.name, path) &&
