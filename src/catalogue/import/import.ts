@@ -38,7 +38,8 @@ export async function importFile(
   options: ImportOptions,
   ports: WritePorts,
 ): Promise<ImportReport> {
-  return await importBatches(kind, prepareFile(kind, bytes, options, ports.ids), ports, options)
+  const ids = toNeighbours(ports.ids)
+  return await importBatches(kind, prepareFile(kind, bytes, options, ids), { ...ports, ids }, options)
 }
 
 /** Finds out what importing a file would do; see `Catalogue.previewFile`. */
@@ -63,7 +64,15 @@ export async function importRecords(
   ports: WritePorts,
 ): Promise<ImportReport> {
   const rows = { mapping: {}, ignored: [], batches: numberRecords(records) }
-  return await importBatches(kind, prepareRows(kind, rows, ports.ids), ports, {})
+  const ids = toNeighbours(ports.ids)
+  return await importBatches(kind, prepareRows(kind, rows, ids), { ...ports, ids }, {})
+}
+
+/** Returns ids that are neighbours: with random ones, each transaction would rewrite most pages of the index. */
+function toNeighbours(ids: Ids): Ids {
+  const beginning = ids.uuid().slice(0, -12)
+  let count = 0
+  return { ...ids, uuid: () => beginning + (count++).toString(16).padStart(12, '0') }
 }
 
 async function* numberRecords(records: Iterable<Fields> | AsyncIterable<Fields>): AsyncGenerator<InputRow[]> {
