@@ -22,7 +22,6 @@ import {
   toImportTarget,
 } from '../write/import-context.js'
 import {
-  batchSize,
   type PreparedBatch,
   type PreparedByKind,
   type PreparedRecord,
@@ -80,6 +79,9 @@ async function* numberRecords(records: Iterable<Fields> | AsyncIterable<Fields>)
   for await (const raw of records) yield [{ line: ++line, raw }]
 }
 
+/** From so many records at a time on, the database is set to take many. */
+const bulkRecords = 1_000
+
 async function importBatches(
   kind: RecordKind,
   batches: AsyncIterable<PreparedBatch>,
@@ -100,7 +102,7 @@ async function importBatches(
       return taken
     })
   const write = async (records: readonly PreparedRecord[]) => {
-    if (records.length >= batchSize / 2 && !isBulk) {
+    if (records.length >= bulkRecords && !isBulk) {
       isBulk = true
       await load.begin?.(driver)
     }
@@ -170,8 +172,11 @@ const filledTables: Readonly<Record<RecordKind, readonly string[]>> = {
   posts: ['posts', 'engagers'],
 }
 
-/** Duration after which a transaction takes no more records, so that other processes need not wait for an import. */
-const transactionMs = 80
+/**
+ * Duration after which a transaction takes no more records, so that other processes that write need not wait for an import.
+ * A file has fewer of them than a server, and each commit writes the pages of its indexes and a segment of words anew.
+ */
+const transactionMsOf = (driver: Driver): number => (dialectOf(driver).load.begin ? 400 : 80)
 
 /** For how many records rows are read together. A server is asked seldom; few at a time spare the garbage collector. */
 const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.begin ? 100 : 500)
@@ -207,7 +212,7 @@ async function takeRecords(
       const context = await createImportContext(kind, target, ids)
       // A transaction may be repeated, so it has its own tally.
       const own = createTally()
-      const end = clock.now() + transactionMs
+      const end = clock.now() + transactionMsOf(driver)
       let next = from
       do {
         await importPortion(kind, context, records.slice(next, next + portionSize), own)

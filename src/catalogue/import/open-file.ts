@@ -176,25 +176,27 @@ async function* toInputRows(
 ): AsyncGenerator<InputRow[]> {
   // Of a field that is made for no kind of value, any cell may be used.
   const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
+  const complete = createProfileUrls(kind, map)
   for await (const rows of batches)
     yield rows
-      .map((row) => toInputRow(row, fields, isChecked, kind))
+      .map((row) => toInputRow(row, fields, isChecked, kind, complete))
       .filter((row) => row !== undefined)
-      .map((row) => ('raw' in row ? { ...row, raw: withProfileUrls(row.raw, kind, map) } : row))
 }
 
-/** Returns a record with URLs in place of the names of profiles, in fields that somebody has chosen a column for. */
-function withProfileUrls(raw: Fields, kind: RecordKind, map: ImportOptions['map'] = {}): Fields {
+/** Puts URLs in place of the names of profiles in a record, in fields that somebody has chosen a column for. */
+type CompleteProfiles = (raw: Record<string, unknown>) => void
+
+function createProfileUrls(kind: RecordKind, map: ImportOptions['map'] = {}): CompleteProfiles {
   const chosen = Object.keys(map).filter(
     (field) => field.endsWith('network_url') || field === 'network_profile_url',
   )
-  if (chosen.length === 0) return raw
-  const built = chosen.flatMap((field) => {
-    const text = raw[field]
-    const of = kind === 'companies' || field.startsWith('company_') ? 'company' : 'person'
-    return typeof text === 'string' ? [[field, toProfileUrl(of, text)]] : []
-  })
-  return { ...raw, ...Object.fromEntries(built) }
+  return (raw) => {
+    for (const field of chosen) {
+      const text = raw[field]
+      const of = kind === 'companies' || field.startsWith('company_') ? 'company' : 'person'
+      if (typeof text === 'string') raw[field] = toProfileUrl(of, text)
+    }
+  }
 }
 
 /** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
@@ -203,6 +205,7 @@ function toInputRow(
   fields: readonly (string | undefined)[],
   isChecked: readonly boolean[],
   kind: RecordKind,
+  complete: CompleteProfiles,
 ): InputRow | undefined {
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
@@ -219,6 +222,7 @@ function toInputRow(
     if (!isChecked[at] || !isMisplaced(kind, field, cell, name)) raw[field] = cell
     else leftOut.push({ field, value: cell, reason: `${field} ${describeMisplaced(field, cell)}` })
   }
+  complete(raw)
   return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
 }
 
@@ -248,6 +252,7 @@ function readJsonRows(
     fieldByKey.set(key, field)
     return field
   }
+  const complete = createProfileUrls(kind, map)
   const toRecord = (raw: Fields): Fields => {
     const record: Record<string, unknown> = {}
     for (const [key, value] of Object.entries(raw)) {
@@ -257,12 +262,13 @@ function readJsonRows(
         samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
       if (record[field] === undefined || field === key) record[field] = value
     }
+    complete(record)
     return record
   }
   const toRow = ({ line, json }: JsonText): InputRow => {
     const raw: unknown = resultOr(undefined, () => parseJson(json))
     return isObject(raw)
-      ? { line, cells: [json], raw: withProfileUrls(toRecord(raw), kind, map) }
+      ? { line, cells: [json], raw: toRecord(raw) }
       : { line, cells: [json], reason: 'is not a JSON object' }
   }
   const batches = async function* () {

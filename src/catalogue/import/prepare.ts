@@ -39,7 +39,7 @@ export interface PreparedBatch {
 }
 
 /** Minimum number of rows in a batch; the first and last batches may be smaller. */
-export const batchSize = 2_000
+const batchSize = 5_000
 
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers = {

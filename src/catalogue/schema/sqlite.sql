@@ -27,3 +27,7 @@ CREATE VIRTUAL TABLE people_text USING fts5 (
 CREATE VIRTUAL TABLE jobs_text USING fts5 (
   title, description, content = '', contentless_delete = 1, tokenize = 'ascii'
 );
+-- Segments of an index are merged sixteen at a time, not four: words are rewritten half as often, and found as fast.
+INSERT INTO companies_text (companies_text, rank) VALUES ('automerge', 16);
+INSERT INTO people_text (people_text, rank) VALUES ('automerge', 16);
+INSERT INTO jobs_text (jobs_text, rank) VALUES ('automerge', 16);

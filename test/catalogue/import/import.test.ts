@@ -110,8 +110,8 @@ describe('an import that is cut short', () => {
 
   it('keeps whole transactions, and no partial record', async () => {
     const driver = openSqlite(':memory:')
-    const catalogue = await openEmpty(failingAt(driver, 2_500))
-    const companies = Array.from({ length: 5_000 }, (_, n) => ({
+    const catalogue = await openEmpty(failingAt(driver, 6_000))
+    const companies = Array.from({ length: 10_000 }, (_, n) => ({
       domain: `c${n}.example`,
       technologies: ['go'],
     }))
@@ -120,15 +120,15 @@ describe('an import that is cut short', () => {
     const uses = await driver.read((connection) =>
       connection.get('SELECT count(*) AS n FROM company_technologies'),
     )
-    expect(kept).toBe(2_000)
+    expect(kept).toBe(5_000)
     expect(uses).toEqual({ n: kept })
     await catalogue.importRecords('companies', companies)
-    expect((await catalogue.stats()).companies).toBe(5_000)
+    expect((await catalogue.stats()).companies).toBe(10_000)
     await catalogue.close()
   })
 
   it('commits often, so that other processes need not wait', async () => {
-    const clock = { time: 0, now: () => (clock.time += 100) }
+    const clock = { time: 0, now: () => (clock.time += 500) }
     const driver = openSqlite(':memory:')
     let commits = 0
     const counting: Driver = {
