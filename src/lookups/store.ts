@@ -134,6 +134,8 @@ export interface LookupOptions {
   readonly budgets: Budgets
   /** Whether a row may be sent again under its key without being paid twice. */
   readonly mayRepeat: boolean
+  /** How long the target has a key with its reply, in milliseconds; for ever where it is absent. */
+  readonly keyLifeMs?: number | undefined
   /** Sends rows again whose outcome is unknown. */
   readonly retryUnknown: boolean
   readonly fence?: string | undefined
@@ -248,8 +250,8 @@ const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
 const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
 const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
   ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)`
-const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?, asked_at = ?
-  WHERE run = ? AND row = ?`
+const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?,
+  asked_at = CASE WHEN ? = 1 THEN ? ELSE asked_at END WHERE run = ? AND row = ?`
 // Of somebody who was forgotten meanwhile, nothing comes back but what it cost.
 const unlessForgotten = (column: string, value: string) =>
   `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
@@ -495,10 +497,10 @@ class StoredLookups {
 
   /** Returns the outcome that a row keeps; `undefined` where it is sent again. */
   #outcomeOf(kept: StoredLookup): RowOutcome | undefined {
-    const { missing, others, mayRepeat, retryUnknown } = this.options
+    const { missing, others, retryUnknown } = this.options
     const { state, source, cost, answered_at: storedAt } = kept
     if (state === 'asked' || state === 'accepted') return undefined
-    if (state === 'unknown' && !missing && (mayRepeat || retryUnknown)) return undefined
+    if (state === 'unknown' && !missing && (this.#mayRepeat(kept) || retryUnknown)) return undefined
     if (state === 'failed' && !missing && !others) return undefined
     const stored = source === 'store' ? { storedAt: storedAt ?? 0 } : {}
     return { answer: answerOf(kept), source, credits: cost, kept: true, ...stored }
@@ -539,6 +541,12 @@ class StoredLookups {
     return served
   }
 
+  /** Whether a row is not paid twice that is sent again under its key, which the target still has. */
+  #mayRepeat({ input, asked_at: at }: Pick<StoredLookup, 'input' | 'asked_at'>): boolean {
+    const { mayRepeat, keyLifeMs, now } = this.options
+    return mayRepeat && (input === null || keyLifeMs === undefined || at > now() - keyLifeMs)
+  }
+
   #alike(
     connection: Connection,
     { hash, identity, ordinal }: LookupRow,
@@ -564,7 +572,7 @@ class StoredLookups {
     equal: ReadonlyMap<number, readonly EqualLookup[]>,
     isUnderWay: (ordinal: number) => boolean,
   ) {
-    const { maxAgeMs, notBefore = 0, now, samples, retryUnknown, missing, mayRepeat } = this.options
+    const { maxAgeMs, notBefore = 0, now, samples, retryUnknown, missing } = this.options
     if (missing) return undefined
     const alike = this.#alike(connection, row, equal)
     if (alike.length === 0) return undefined
@@ -575,7 +583,7 @@ class StoredLookups {
     if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
     // What an earlier execution left may have been paid for; where its key does not show that, neither row is sent again.
     const left = own.find((one) => isOpen(one) && one.input !== null && !isUnderWay(one.row))
-    if (left && !mayRepeat && !retryUnknown)
+    if (left && !this.#mayRepeat(left) && !retryUnknown)
       return { lookup: { ...left, state: 'unknown' as const }, source: 'duplicate' as const, sampled: false }
     const others = alike
       .filter((one) => !this.#isOfRow(one) && one.state === 'found')
@@ -657,13 +665,13 @@ class StoredLookups {
 
   /** Claims a row that an earlier execution may have sent: only its key shows whether it was paid for. */
   #claimAgain(portion: ClaimedRows, row: LookupRow, kept: StoredLookup): Claim {
-    const { mayRepeat, retryUnknown } = this.options
+    const { retryUnknown } = this.options
     const { connection, now, budget, needs, firsts, work } = portion
     const { number } = this.run
     const { ordinal, identity } = row
     const { state } = kept
     // Accepted work is only polled. What could be paid twice is not sent again.
-    if (state !== 'accepted' && !mayRepeat && !retryUnknown) {
+    if (state !== 'accepted' && !this.#mayRepeat(kept) && !retryUnknown) {
       work.push(() => connection.run(lostSql, number, ordinal))
       return { is: 'answered', outcome: { answer: unknownAnswer, source: 'live', credits: 0 } }
     }
@@ -681,7 +689,16 @@ class StoredLookups {
     if (identity !== undefined) firsts.set(identity, ordinal)
     const key = isLost ? null : kept.key
     const sent = isLost ? toJson(row.input) : kept.input
-    const values = [isPolled ? 'accepted' : 'asked', key, isLost ? 1 : 0, sent, now, number, ordinal]
+    const values = [
+      isPolled ? 'accepted' : 'asked',
+      key,
+      isLost ? 1 : 0,
+      sent,
+      isLost ? 1 : 0,
+      now,
+      number,
+      ordinal,
+    ]
     work.push(() => connection.run(againSql, ...values))
     return { is: 'ask', ask: this.#askOf(row, key, isLost ? null : kept, kept.held, false) }
   }
@@ -693,27 +710,7 @@ class StoredLookups {
     const { ordinal, identity, hash, units = 0 } = row
     const equal = identity === undefined ? undefined : answered.get(identity)
     const outcome = equal ?? portion.served.get(ordinal)
-    if (outcome) {
-      if (identity !== undefined) answered.set(identity, { ...outcome, source: 'duplicate', credits: 0 })
-      const { answer, source, from = [null, null], storedAt } = outcome
-      const state = isUnknown(answer) ? 'unknown' : answer.status
-      const found = source === 'store' ? (hash ?? null) : null
-      const values = [
-        run.number,
-        ordinal,
-        state,
-        found,
-        identity ?? null,
-        null,
-        null,
-        null,
-        0,
-        source ?? 'live',
-      ]
-      // A single lookup is no row of a run: the answer that it takes is not recorded again.
-      if (!isSingle(run)) portion.rows.push([...values, ...from, answer.error, now, storedAt ?? now])
-      return { is: 'answered', outcome }
-    }
+    if (outcome) return this.#answeredAs(portion, row, outcome)
     const alike = this.#alike(connection, row, portion.equal).filter((one) => !this.#isTaken(portion, one))
     const mine = alike.find((one) => isOpen(one) && this.#isMine(one) && portion.isUnderWay(one.row))
     const first = (identity === undefined ? undefined : firsts.get(identity)) ?? mine?.row
@@ -721,10 +718,13 @@ class StoredLookups {
     const open = alike.filter((one) => isLeft(one) && (this.#isMine(one) || options.isAlive !== undefined))
     for (const one of open) if (await this.#isBusy(portion, one)) return { is: 'busy' }
     // A killed execution or run sent the same lookup: its key brings the reply that was paid for, and it is this row's now.
-    const isHonoured = (one: EqualLookup) => options.mayRepeat || (this.#isMine(one) && options.retryUnknown)
+    const isHonoured = (one: EqualLookup) =>
+      this.#mayRepeat(one) || (this.#isMine(one) && options.retryUnknown)
     const usable = open.find((one) =>
       one.state === 'accepted' ? this.#isCollectable(one) : isHonoured(one) && this.#isUsable(one, row),
     )
+    if (!usable && open.some((one) => this.#isInDoubt(one, row)))
+      return this.#answeredAs(portion, row, { answer: unknownAnswer, source: null, credits: 0 })
     const freed = usable && this.#isMine(usable) ? usable.held : 0
     const grant = portion.shortage ? undefined : this.#grant(portion, row, freed)
     if (!grant) return { is: 'short', shortage: portion.shortage ?? budget.shortage }
@@ -744,10 +744,38 @@ class StoredLookups {
     const work = left?.work ? toJson({ ...(parseJson(left.work) as Work), isTaken: true }) : null
     const state = work === null ? 'asked' : 'accepted'
     const values = [run.number, ordinal, state, hash ?? null, identity ?? null, key, sent, work, held, 'live']
-    portion.rows.push([...values, null, null, null, now, null])
+    portion.rows.push([...values, null, null, null, left?.asked_at ?? now, null])
     const was = left ? { input: left.input, work } : null
     const ask = this.#askOf(row, key, was ?? (wasSent ? { input: null } : null), held, left === undefined)
     return { is: 'ask', ask: limit === undefined ? ask : { ...ask, limit, input } }
+  }
+
+  /** Records an outcome that a row has without being sent. */
+  #answeredAs(
+    { answered, rows, now }: ClaimedRows,
+    { ordinal, identity, hash }: LookupRow,
+    outcome: RowOutcome,
+  ): Claim {
+    if (identity !== undefined) answered.set(identity, { ...outcome, source: 'duplicate', credits: 0 })
+    const { answer, source, from = [null, null], storedAt } = outcome
+    const state = isUnknown(answer) ? 'unknown' : answer.status
+    const found = source === 'store' ? (hash ?? null) : null
+    const { number } = this.run
+    const values = [number, ordinal, state, found, identity ?? null, null, null, null, 0, source ?? 'live']
+    // A single lookup is no row of a run: the answer that it takes is not recorded again.
+    if (!isSingle(this.run)) rows.push([...values, ...from, answer.error, now, storedAt ?? now])
+    return { is: 'answered', outcome }
+  }
+
+  /**
+   * Whether another run may have paid for the answer to a row, and nothing that is sent from here would bring it: it was sent
+   * together with other rows, or the target does not have its key. Whoever wants it sent all the same retries what is unknown.
+   */
+  #isInDoubt(one: EqualLookup, row: LookupRow): boolean {
+    const { maxAgeMs, notBefore = 0, now, retryUnknown } = this.options
+    if (this.#isMine(one) || isSingle(this.run) || retryUnknown || one.input === null) return false
+    if (maxAgeMs === undefined || one.asked_at < Math.max(notBefore, now() - maxAgeMs)) return false
+    return reducedLimitOf(parseExact(one.input) as Input, row) === undefined
   }
 
   #isMine({ run }: EqualLookup): boolean {

@@ -1,6 +1,6 @@
 import type { Caller } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
-import { isMetered, isPriced } from '../api/operations/facts.js'
+import { isMetered, isPriced, leastKeyLifeMs } from '../api/operations/facts.js'
 import { type Budgets, budgetOver, scopesOf } from '../lookups/budgets.js'
 import { type LookupOptions, type Lookups, type LookupsOfRun, openLookups } from '../lookups/store.js'
 import { readNumber } from '../storage/driver/connection.js'
@@ -10,6 +10,7 @@ import type { OpenOutput } from './open-output.js'
 import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
 import { type BatchRequest, countResults, defaultMaxAgeMs } from './request.js'
+import { isEngineName } from './target-name.js'
 
 /** A batch with its recorded run, if there is one. */
 interface ResolvedBatch {
@@ -65,6 +66,7 @@ export async function openRun(
     budgets: { perRun, perDay, sharedBudget: batch.sharedBudget, quota },
     member: await ports.target.memberEmail(),
     mayRepeat: await isRepeatable(request, target.caller),
+    keyLifeMs: keyLifeOf(request, run),
     maxAgeMs,
     isAlive:
       maxAgeMs === undefined ? undefined : (holder, connection) => records.locks.isHeld(holder, connection),
@@ -180,6 +182,10 @@ export async function addFiles(
 const isRepeatable = async ({ operation }: BatchRequest, { supportsIdempotency }: Caller): Promise<boolean> =>
   !isMetered(operation) || !supportsIdempotency || supportsIdempotency()
 
+/** Returns how long the target has the keys of rows; `undefined` where it is for ever, or repeating is free. */
+const keyLifeOf = ({ operation }: BatchRequest, { target }: Pick<Run, 'target'>): number | undefined =>
+  isEngineName(target) || !isMetered(operation) ? undefined : leastKeyLifeMs
+
 async function targetOf(
   { target }: RunPorts,
   { request, records, known }: ResolvedBatch,
@@ -242,7 +248,8 @@ export async function openQuoted({ target }: RunPorts, batch: ResolvedBatch): Pr
   const run = known ?? { ...identity, ...notBegun, profile: target.profile }
   const maxAgeMs = request.choices.maxAgeMs ?? suggestedAgeMs
   const mayRepeat = known ? await isRepeatable(request, await target.caller()) : true
-  return openOver(records, run, { ...resumeOptions(batch), budgets: {}, mayRepeat, maxAgeMs })
+  const keyLifeMs = keyLifeOf(request, run)
+  return openOver(records, run, { ...resumeOptions(batch), budgets: {}, mayRepeat, keyLifeMs, maxAgeMs })
 }
 
 /** Returns the credits that the budgets leave for the run; `undefined` without a budget. */

@@ -1,10 +1,14 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import Database from 'better-sqlite3'
 import { Client } from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ends, type Machine, machine } from '../support/command.js'
+import { type CommandResult, ends, type Given, type Machine, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { freshSchema } from '../support/postgres.js'
 import { launch, prospect } from '../support/processes.js'
+import { servingMachine } from './call/serving.js'
 
 /** As many as are sent before the first answer. */
 const rows = 5
@@ -159,4 +163,86 @@ describe.each(Object.keys(places))('a run that was killed and that nobody resume
         expect(email).toBe(`ann@company-${name?.slice('Lee'.length)}.example`)
     },
   )
+})
+
+describe('a run that was killed after a server had accepted rows together', () => {
+  /** Passes requests on to a server, and calls `onBulk` before the answer to one for several rows, which never comes. */
+  async function passingOn(to: string, onBulk: () => void): Promise<string> {
+    const server = createServer(async (request, answer) => {
+      const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>))
+      const headers = Object.fromEntries(
+        ['x-api-key', 'idempotency-key', 'content-type'].flatMap((name) => {
+          const value = request.headers[name]
+          return typeof value === 'string' ? [[name, value]] : []
+        }),
+      )
+      const { method = 'GET', url = '' } = request
+      const reply = await fetch(new URL(url, to), { method, headers, ...(body.length > 0 ? { body } : {}) })
+      const text = await reply.text()
+      if (url.includes('bulk_enrich') && !isOver) {
+        isOver = true
+        onBulk()
+      } else answer.writeHead(reply.status, { 'content-type': 'application/json' }).end(text)
+    })
+    let isOver = false
+    server.listen(0, '127.0.0.1')
+    closing.push(() => void server.close().closeAllConnections())
+    await once(server, 'listening')
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2`
+  }
+  const file = (name: string, ats: readonly number[]) => {
+    const lines = ats.map((at) => `Ann,Lee${at},company-${at}.example`)
+    here.write(`${name}.csv`, `first_name,last_name,domain\n${lines.join('\n')}\n`)
+  }
+
+  /** Kills a run of three rows before it hears that they were accepted. */
+  async function killedBeforeAnswer() {
+    const there = await servingMachine(async (one) => {
+      await one.setUp()
+      const stdin = ['first_name,last_name,company_domain,email', ...people, ''].join('\n')
+      await one.run('data import people -', { stdin })
+    })
+    closing.push(there.close)
+    let kill = () => {}
+    const baseUrl = await passingOn(there.baseUrl, () => kill())
+    const env = { PROSPECT_HOME: here.home, PROSPECT_API_KEY: there.key, PROSPECT_BASE_URL: baseUrl }
+    const waterfall = (name: string) =>
+      `contacts waterfall --enrichment-type email --csv ${name}.csv -o ${name}-out.csv --yes`
+    const before = await there.machine.balance()
+    file('in', [0, 1, 2])
+    const batch = launch(prospect, waterfall('in').split(' '), here.home, env)
+    kill = () => batch.kill('SIGKILL')
+    expect((await batch).signal).toBe('SIGKILL')
+    return {
+      look: (name: string, more = '', given: Given = {}): Promise<CommandResult> =>
+        here.run(`${waterfall(name)} ${more}`, { env, ...given }),
+      paid: async () => before - (await there.machine.balance()),
+      errors: (name: string) => here.rows(`${name}-out.csv`).map(({ _error }) => _error),
+    }
+  }
+
+  it('does not have them paid for again by a run of other rows, which takes the answers once it was resumed', async () => {
+    const { look, paid, errors } = await killedBeforeAnswer()
+    file('other', [4, 2, 1, 3])
+    await ends(look('other'), 11)
+    expect(errors('other')).toEqual(['', 'outcome_unknown', 'outcome_unknown', ''])
+    await ends(look('in'), 0)
+    await ends(look('other', '--retry-unknown'), 0)
+    expect(here.rows('other-out.csv').map(({ email }) => email)).toEqual(
+      [4, 2, 1, 3].map((at) => `ann@company-${at}.example`),
+    )
+    expect(await paid()).toBe(3 * rows)
+  })
+
+  it('sends nothing again once the server may have forgotten the key, but where that is asked for', async () => {
+    const { look, paid, errors } = await killedBeforeAnswer()
+    const later = { clock: { now: () => Date.now() + 25 * 3_600_000 } }
+    await ends(look('in', '', later), 11)
+    expect(errors('in')).toEqual(['outcome_unknown', 'outcome_unknown', 'outcome_unknown'])
+    expect(await here.json('runs show --last --state')).toMatchObject([
+      { state: 'unknown', lookups: 3, held: 9 },
+    ])
+    await ends(look('in', '--retry-unknown', later), 0)
+    expect(await paid()).toBe(9)
+  })
 })

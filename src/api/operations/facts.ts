@@ -41,6 +41,9 @@ export const maxLevels = 64
 /** How long a server keeps an idempotency key with its reply. An older key protects from nothing. */
 export const idempotencyTtlMs = 72 * 3_600_000
 
+/** How long any server that supports idempotency keys has them, as far as is known: after that, nothing is sent under one again. */
+export const leastKeyLifeMs = 24 * 3_600_000
+
 export interface Facts {
   /** Words after `prospect`. Rows may share a command: `flag` then chooses between them. */
   readonly command: string
