@@ -44,6 +44,8 @@ interface NamedLine {
   readonly names: number
   /** Whether no header is written like it: a label with a colon, a date or number, or a group that is repeated. */
   readonly isRemark: boolean
+  /** Whether it is the line that DATEV writes above every header. */
+  readonly isPreamble: boolean
 }
 
 /**
@@ -61,7 +63,8 @@ function headerAmong(lines: readonly TextLine[], delimiter: string, at: number) 
     const names = filled.filter((cell) => isColumnName(cell) && !label.test(cell))
     const isRepeated = names.length === 0 && new Set(filled).size < filled.length
     const isRemark = isRepeated || filled.some((cell) => label.test(cell) || datum.test(cell))
-    return { filled: filled.length, names: names.length, isRemark }
+    const isPreamble = /^(?:EXTF|DTVF)$/.test(filled[0] ?? '')
+    return { filled: filled.length, names: names.length, isRemark, isPreamble }
   })
   let best = { index: 0, names: read[0]?.names ?? 0 }
   for (const [index, line] of read.entries()) {
@@ -82,6 +85,7 @@ const datum = /^\s*\d[\d.,:/\s-]*$/
  * cells is a name and all of the header's are.
  */
 const isAbove = (line: NamedLine, header: NamedLine): boolean =>
+  line.isPreamble ||
   line.filled < header.filled ||
   (line.filled === header.filled &&
     (line.isRemark ? line.names < header.names : line.names === 0 && header.names === header.filled))

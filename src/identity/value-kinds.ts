@@ -194,8 +194,19 @@ const fieldKinds: ReadonlyMap<string, readonly ValueKind[]> = new Map(
 
 const isOfDomain = (field: string): boolean => fieldKinds.get(field)?.[0] === 'web address'
 
-export function fitsColumn(subject: RowSubject, field: string, kind: ValueKind | undefined): boolean {
+/** A number of a customer or the like, where a name is expected. */
+const code = /^(?:\d+|[A-Z]{0,4}[-_./ ]?\d[\d_./ -]{2,})$/
+
+/** Whether a column may fill a field: by what its cells are, and by the cells themselves, where these are numbers. */
+export function fitsColumn(
+  subject: RowSubject,
+  field: string,
+  kind: ValueKind | undefined,
+  cells: readonly string[] = [],
+): boolean {
   const kinds = kindsOfField(subject, field)
+  const isName = kinds?.some((one) => one.endsWith(' name'))
+  if (isName && cells.filter((cell) => code.test(cell)).length * 2 > cells.length) return false
   if (kind === undefined || kinds?.includes(kind) || isStandIn(field, kind)) return true
   return kinds === undefined && !(certainKinds as readonly ValueKind[]).includes(kind)
 }
@@ -243,11 +254,14 @@ export function describeMisplaced(field: string, cell: string): string {
 export function isPlaceholder(field: string, cell: string): boolean {
   const isTelling = field === 'network_url' || fieldKinds.has(field)
   if (isTelling && cell.includes('@')) return isAddressOfNobody(field, cell)
+  if (isTelling && cell.startsWith('=') && formula.test(cell)) return true
   if (cell.length >= longestPlaceholder) return false
   return errorValue.test(cell) || (isTelling && (isNothing(cell) || noAddress.test(cell)))
 }
 
 const longestPlaceholder = 20
+/** A formula whose value was not written. */
+const formula = /^=\s*[A-Z][A-Z.]+\(/i
 
 /** The beginning of an address that nobody completed, as forms suggest it. */
 const noAddress = /^\s*(?:https?:\/{0,2}(?:www\.?)?|www\.?)\s*$/i

@@ -80,3 +80,88 @@ describe('columns of exports', () => {
       },
     ))
 })
+
+describe('headers in other languages', () => {
+  it.each([
+    [
+      'Datensatz-ID,Unternehmensname,Unternehmensdomain-Name,Land/Region',
+      'Unternehmensname',
+      'Unternehmensdomain-Name',
+      'Land/Region',
+    ],
+    [
+      "ID,Nom de l'entreprise,Nom de domaine de l'entreprise,Pays/Région",
+      "Nom de l'entreprise",
+      "Nom de domaine de l'entreprise",
+      'Pays/Région',
+    ],
+    [
+      'ID,Nombre de la empresa,Nombre de dominio de la empresa,País/región',
+      'Nombre de la empresa',
+      'Nombre de dominio de la empresa',
+      'País/región',
+    ],
+    ['ID,Nome azienda,Dominio azienda,Paese/Regione', 'Nome azienda', 'Dominio azienda', 'Paese/Regione'],
+    ['ID,Bedrijfsnaam,Domeinnaam,Land/regio', 'Bedrijfsnaam', 'Domeinnaam', 'Land/regio'],
+    ['Nr,Firmierung,Firmenhomepage,LKZ', 'Firmierung', 'Firmenhomepage', 'LKZ'],
+  ])('name companies, their domains and countries: %s', async (header, name, domain, country) => {
+    const columns = await lookup(
+      'accounts enrich',
+      `${header}\n1,Acme,acme.example,DE\n2,Birch,birch.example,FR\n`,
+    )
+    expect(columns).toEqual({ name, domain, country })
+  })
+
+  it.each([
+    ['Vorname Ansprechpartner;Nachname Ansprechpartner;Organisationsname', ['Ann', 'Lee', 'Acme']],
+    ['Nombre;Apellidos;Empresa asociada', ['Ann', 'Lee', 'Acme']],
+    ['Nome;Cognome;Nome azienda', ['Ann', 'Lee', 'Acme']],
+    ['Voornaam;Familienaam;Organisatie', ['Ann', 'Lee', 'Acme']],
+    ['Prénom du contact;Nom de famille;Entreprise associée', ['Ann', 'Lee', 'Acme']],
+  ])('name people and their companies: %s', async (header, cells) => {
+    const columns = await lookup(
+      'contacts waterfall --enrichment-type email',
+      `${header}\n${cells.join(';')}\n`,
+    )
+    const [first_name, last_name, company_name] = header.split(';')
+    expect(Object.values(columns).sort()).toEqual([first_name, last_name, company_name].sort())
+  })
+})
+
+describe('a column of numbers', () => {
+  it.each(['Kunde', 'Debitor', 'Customer', 'Client'])(
+    'is no name of companies, though it is called %s',
+    async (name) => {
+      const columns = await lookup(
+        'accounts enrich',
+        `${name},Name 1,Land\n100001,Acme,DE\nK-100002,Birch,FR\n`,
+      )
+      expect(columns).toEqual({ name: 'Name 1', country: 'Land' })
+      expect(await imported('companies', `${name},Name 1,Homepage\n100001,Acme,acme.example\n`)).toEqual({
+        name: 'Name 1',
+        website: 'Homepage',
+      })
+    },
+  )
+
+  it('is the name of companies where names with digits are among them', async () => {
+    const columns = await lookup('accounts enrich', 'Kunde\n1&1\n3M\n42\nA1 Telekom\n')
+    expect(columns).toEqual({ name: 'Kunde' })
+  })
+})
+
+it('the line that DATEV writes above every header is none, however many cells it has', async () => {
+  const extf = 'EXTF;700;16;Debitoren/Kreditoren;5;20260102101112000;;RE;;;1001;1;20260101;4;;;;;0;0;;'
+  const columns = await lookup(
+    'accounts enrich',
+    `${extf}\nKonto;Name (Adressattyp Unternehmen);Land;Internet\n10000;Acme;DE;acme.example\n`,
+  )
+  expect(columns).toEqual({ name: 'Name (Adressattyp Unternehmen)', domain: 'Internet', country: 'Land' })
+})
+
+it('a formula whose value a CSV file does not have is blank', async () => {
+  await here.setUp()
+  here.write('formula.csv', 'Company,Website\nAcme,"=HYPERLINK(""https://acme.example"",""Acme"")"\n')
+  const { code } = await here.run('accounts enrich --csv formula.csv -o out.csv --map name=')
+  expect([code, here.rows('out.csv')[0]?._status]).toEqual([11, 'invalid'])
+})

@@ -115,7 +115,9 @@ function guessFields(
     ({ field, rank }) => rank < lastResort || (field.endsWith('network_id') && isCompanyId),
   )
   const held = toColumnKind(cells, column)
-  const fitting = named.find(({ field }) => fitsColumn(kind, field, held) && canRead(kind, field, cells))
+  const fitting = named.find(
+    ({ field }) => fitsColumn(kind, field, held, cells) && canRead(kind, field, cells),
+  )
   if (fitting && held === 'person profile') return [{ ...fitting, field: ofProfiles(fitting.field, cells) }]
   const isStanding = fitting !== undefined && isStandIn(fitting.field, held)
   if (fitting && !isStanding) return [fitting]

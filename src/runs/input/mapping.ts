@@ -307,7 +307,7 @@ function guesses(request: MappingRequest): Guess[] {
       const named = name === '' ? -1 : sets.findIndex((set) => set.has(name))
       const kind = kinds[at]
       const guess = { field, column, at, ...sampleAt(samples, at) }
-      if (named >= 0 && fitsColumn(about, field, kind)) {
+      if (named >= 0 && fitsColumn(about, field, kind, samples?.[at])) {
         const rank = isOfPerson(name) ? likely : isStandIn(field, kind) ? Math.max(named, standIn) : named
         return [{ ...guess, by: howNamed[named] ?? 'synonym', rank }]
       }
