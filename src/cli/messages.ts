@@ -171,6 +171,15 @@ const budgets: Readonly<Record<string, readonly [of: string, hint: string]>> = {
   flow: ['for this flow', 'Raise --max-credits, or budget: credits: in its file, then run it again.'],
 }
 
+/** Says why what a day leaves is less than what was spent on it: the clock was ahead. */
+const aheadText = (until: unknown): string =>
+  until === undefined
+    ? ''
+    : `: the clock was ahead, and what was spent under the date ${until} counts until then`
+
+const aheadHint = (until: unknown): string =>
+  `Check the clock of this machine. Wait until ${until} (UTC) is over, or raise --max-credits-per-day.`
+
 const truncationReasons: Readonly<Record<string, string>> = {
   profiles: 'the daily profile quota is used up.',
   companies: 'the daily or monthly company quota is used up.',
@@ -378,7 +387,7 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
   'provider.none': { text: 'There is no provider {name}.', hint: nearProvider, exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
-  'run.budget_reached': { text: ({ budget, max }) => `Budget reached: ${count(max)} ${budget === 'profiles' ? 'profile' : 'credit'}${max === 1 ? '' : 's'} ${budgets[String(budget)]?.[0]}`, hint: ({ budget }) => budgets[String(budget)]?.[1] ?? '', exit: exitCodes.budget, code: 'budget' },
+  'run.budget_reached': { text: ({ budget, max, until }) => `Budget reached: ${count(max)} ${budget === 'profiles' ? 'profile' : 'credit'}${max === 1 ? '' : 's'} ${budgets[String(budget)]?.[0]}${aheadText(until)}`, hint: ({ budget, until }) => (until === undefined ? (budgets[String(budget)]?.[1] ?? '') : aheadHint(until)), exit: exitCodes.budget, code: 'budget' },
   'run.file_changed': { text: ({ read, run, databaseOption }) => `${read} is not what run ${run} read: it has changed${databaseOption ? ', or this machine has another file there' : ''}.`, hint: 'Put the file back, name the same one with --csv FILE, or start a new run with it.' },
   'run.file_gone': { text: ({ cause, run }) => `${describe(cause as Refusal)} Run ${run} read it there, possibly on another machine.`, hint: 'Give its current location with --csv FILE, or its content on stdin with --csv -.' },
   'run.in_the_way': { text: (details) => fill(`{file} has changed since run {run} read it${elsewhere(details)}, which has {done,} of {total,} rows and is not finished.`, details), hint: (details) => fill(`${details.databaseOption ? 'To resume it with the file that it read: prospect runs resume {run}{databaseOption} --csv FILE' : 'Put the file back to resume it'}; to start a new run instead, add --fresh, or forget it: prospect runs forget {run}{databaseOption}`, details) },
@@ -462,7 +471,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.nobody': { text: 'The catalogue has nobody called {name} at {domain}.', hint: 'Give an email address or a profile: what is stored elsewhere is searched, too.' },
   'usage.not_set_up': { text: 'prospect is not set up in {place}.', hint: 'Run prospect init. If that was done before, HOME or PROSPECT_HOME is another one here.' },
   'usage.other_api': { text: '{url} is not a server of this API: GET /credits gave no balance.', hint: 'The key was not stored. Check the address; other APIs cannot be connected.' },
-  'usage.over_budget': { text: ({ most, budget, left }) => `Budget reached: ${most === null ? 'What this costs depends on what is found' : `This can cost ${count(most)} ${most === 1 ? 'credit' : 'credits'}`}, and ${budget} leaves ${count(left)}`, hint: ({ setting }) => `Raise --${String(setting).replaceAll('_', '-')} or the setting ${setting}.`, exit: exitCodes.budget, code: 'budget' },
+  'usage.over_budget': { text: ({ most, budget, left, until }) => `Budget reached: ${most === null ? 'What this costs depends on what is found' : `This can cost ${count(most)} ${most === 1 ? 'credit' : 'credits'}`}, and ${budget} leaves ${count(left)}${aheadText(until)}`, hint: ({ setting, until }) => until !== undefined ? aheadHint(until) : `Raise --${String(setting).replaceAll('_', '-')} or the setting ${setting}.`, exit: exitCodes.budget, code: 'budget' },
   'usage.profile_built_in': { text: 'The built-in profile {name} cannot be removed.', hint: 'See the others: prospect profiles list' },
   'usage.profile_exists': { text: 'The profile {name} exists already.', hint: 'Change it with: prospect config set --profile {name}' },
   'usage.provider_key_elsewhere': { text: 'The key of {name} is not on this machine.', hint: 'Add it again with its key.', exit: exitCodes.key, code: 'key' },

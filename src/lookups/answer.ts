@@ -42,6 +42,8 @@ export interface BudgetShortage {
   /** The credits of the run, of the profile for a day, or of several runs; or the profiles that the run may extract. */
   readonly budget: 'run' | 'day' | 'flow' | 'profiles'
   readonly credits: number
+  /** The day to come on which some of it was spent, when the clock was ahead. */
+  readonly until?: string
 }
 
 /** Work that a target has accepted for several rows. */

@@ -1,4 +1,4 @@
-import { isoDay } from '../api/values/dates.js'
+import { dayMs, isoDay } from '../api/values/dates.js'
 import { type Connection, readNumber, send } from '../storage/driver/connection.js'
 import type { BudgetShortage } from './answer.js'
 
@@ -61,6 +61,20 @@ export const usedToday = (connection: Connection, profile: string, now: number):
 
 const latestSql = 'SELECT max(scope) AS scope FROM budgets WHERE scope >= ? AND scope < ?'
 
+const aheadSql = `${latestSql} AND spent + held > 0`
+
+/** Returns the last day to come on which a profile has spent, when the clock was ahead: it counts until then. */
+export async function spentUntil(
+  connection: Connection,
+  profile: string,
+  now: number,
+): Promise<string | undefined> {
+  const [from, to] = [dayScope(profile, isoDay(now + dayMs)), dayScope(profile, lastDay)]
+  const found = await connection.get<{ scope: string | null }>(aheadSql, from, to)
+  const day = isoDay(now).length
+  return found?.scope?.slice(from.length - day, from.length)
+}
+
 /**
  * Returns the day that a profile spends on: days only go forward, so that a clock that goes back moves nothing to a day of
  * which more may be spent.
@@ -103,13 +117,14 @@ export async function budgetOver(
   const ofAll = sharedBudget
     ? sharedBudget.credits - (await usedBy(connection, sharedBudget.runs.map(runBudget)))
     : none
+  const ahead = perDay === undefined ? undefined : await spentUntil(connection, scopes.profile, now)
   const left = Math.min(ofRun, ofDay, ofAll)
   const shortage: BudgetShortage =
     left === ofAll && sharedBudget
       ? { budget: 'flow', credits: sharedBudget.credits }
       : left === ofRun
         ? { budget: 'run', credits: perRun ?? 0 }
-        : { budget: 'day', credits: perDay ?? 0 }
+        : { budget: 'day', credits: perDay ?? 0, ...(ahead === undefined ? {} : { until: ahead }) }
   return {
     isLimited,
     /** Below 0 when what is spent and held exceeds a reduced budget. */

@@ -36,8 +36,8 @@ export class StopReason {
   }
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
-  exhaust({ budget, credits: max }: BudgetShortage, ordinal: number): void {
-    const why = this.explain(new Refusal('run.budget_reached', { budget, max }))
+  exhaust({ budget, credits: max, until }: BudgetShortage, ordinal: number): void {
+    const why = this.explain(new Refusal('run.budget_reached', { budget, max, until }))
     this.#end({ ...why, budget, at_row: ordinal + 1 })
   }
 

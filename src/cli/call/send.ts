@@ -299,8 +299,8 @@ async function holdWithinBudget(
   const perDay = number('maxCreditsPerDay') ?? settings.max_credits_per_day
   if (!isPriced(row) || (perCommand === undefined && perDay === undefined)) return input
   const most = maxCreditsOf(row, shape, input)
-  const refuse = (budget: string, setting: string, left: number): never => {
-    throw new Refusal('usage.over_budget', { most, budget, setting, left })
+  const refuse = (budget: string, setting: string, left: number, until?: string): never => {
+    throw new Refusal('usage.over_budget', { most, budget, setting, left, until })
   }
   let granted = affordable(row, most, perCommand ?? Number.POSITIVE_INFINITY)
   if (!granted) return refuse('--max-credits', 'max_credits', perCommand ?? 0)
@@ -311,8 +311,8 @@ async function holdWithinBudget(
       return granted?.credits
     }
     const held = { id, profile: profileName(context), perDay }
-    const { left } = await (await openSpending(context)).hold(held, decide, context.clock.now())
-    if (!granted) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left)
+    const { left, until } = await (await openSpending(context)).hold(held, decide, context.clock.now())
+    if (!granted) return refuse('the budget of the day (UTC)', 'max_credits_per_day', left, until)
     holds.set(context.streams, id)
   }
   const { limit } = granted

@@ -10,6 +10,7 @@ import {
   releaseCall,
   type Spender,
   type SpentCalls,
+  spentUntil,
   usedToday,
 } from '../../lookups/budgets.js'
 import { openNumbers } from '../../lookups/numbers.js'
@@ -146,7 +147,7 @@ export function spendingOver(driver: Driver) {
         const credits = decide(left)
         // What a killed call holds counts for its day.
         if (credits !== undefined) await holdCall(c, { id, profile, credits }, now)
-        return { left, credits }
+        return { left, credits, until: credits === undefined ? await spentUntil(c, profile, now) : undefined }
       }, daysScope(profile)),
     /** Releases credits that were held, and records what the call has cost. */
     settle: (id: string, ...[spender, spent, now]: SpentCall) =>

@@ -5,16 +5,16 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readdirSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { interrupted, Refusal, systemCode } from '../../api/calls/errors.js'
+import { interrupted, Refusal } from '../../api/calls/errors.js'
 import { checkVersion } from '../driver/sqlite/driver.js'
-import { removeBesides, whileUnused } from './database-file.js'
+import { partialOf, removeBesides, removeLeftovers } from '../driver/sqlite/partial.js'
+import { whileUnused } from './database-file.js'
 import { toSchemaState } from './migrate.js'
 
 /** Writes a snapshot of a database in use: a new file of mode 0600, named once it is complete and durable. Returns its bytes. */
@@ -120,30 +120,6 @@ async function withCopy<T>(
 }
 
 const alreadyExists = (file: string): Refusal => new Refusal('database.file_exists', { file })
-
-/** Where a file is written until it is complete: a name that only this process uses. */
-const partialOf = (file: string): string => `${file}.${process.pid}.partial`
-
-/** Removes what killed processes of this machine have left of copies beside a file. */
-function removeLeftovers(file: string): void {
-  const folder = dirname(file)
-  const before = `${basename(file)}.`
-  for (const name of readdirSync(folder)) {
-    const [, pid] = name.startsWith(before) ? (/^(\d+)\.partial$/.exec(name.slice(before.length)) ?? []) : []
-    if (pid === undefined || isRunning(Number(pid))) continue
-    rmSync(join(folder, name), { force: true })
-    removeBesides(join(folder, name))
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return systemCode(error) !== 'ESRCH'
-  }
-}
 
 /** Opens a new file for writing, for its owner only. One that is there may be another's, and stays. */
 function create(partial: string): number {

@@ -10,6 +10,7 @@ import {
   lazily,
   translateErrors,
 } from '../driver/sqlite/driver.js'
+import { besides } from '../driver/sqlite/partial.js'
 
 /** Returns the path of a database that is a file. Throws for a location on a server or in memory. */
 export function databaseFile(location: string): string {
@@ -36,13 +37,6 @@ export function removeDatabase(path: string): string[] {
   for (const file of found.toReversed()) rmSync(file, { force: true })
   return found
 }
-
-/** Removes the files SQLite keeps beside a database, so that no log is replayed into another one. */
-export function removeBesides(path: string): void {
-  for (const file of besides(path)) rmSync(file, { force: true })
-}
-
-const besides = (path: string): string[] => ['-wal', '-shm', '-journal'].map((end) => path + end)
 
 /** Returns a connection that excludes all others; leaving WAL mode requires that there is no other. */
 function lockOf(path: string): Database.Database | undefined {

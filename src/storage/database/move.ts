@@ -17,9 +17,10 @@ import {
 } from '../driver/connection.js'
 import { fromPostgresError } from '../driver/postgres/errors.js'
 import { openSqlite } from '../driver/sqlite/driver.js'
+import { removeBesides } from '../driver/sqlite/partial.js'
 import type { LeasedTable } from '../queue.js'
 import { publish, sync, syncFolder } from './backup.js'
-import { openAlone, removeBesides, removeDatabase, whileUnused } from './database-file.js'
+import { openAlone, removeDatabase, whileUnused } from './database-file.js'
 import {
   type Moved,
   markMoved,

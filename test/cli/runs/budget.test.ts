@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { perFile, perTest } from '../../support/each.js'
 import { csv, csvOf, known, machines, paid } from './paying.js'
 
@@ -72,4 +72,25 @@ it('counts two runs together against --max-credits-per-day', async () => {
   expect(stderr).toContain('Budget reached: 250 credits a day')
   expect((await here.enrich('--max-credits-per-day 400')).code).toBe(0)
   expect(await charged()).toBe(400)
+})
+
+it('says of --max-credits-per-day which day it is used up by, where the clock was ahead', async () => {
+  here.write('in.csv', csvOf(20))
+  const ahead = Date.now() + 400 * 86_400_000
+  vi.useFakeTimers({ toFake: ['Date'], now: ahead })
+  try {
+    expect((await here.enrich('--max-credits-per-day 25')).code).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+  here.write('in.csv', csvOf(20, 20))
+  const { code, stderr } = await here.enrich('--max-credits-per-day 25')
+  const day = new Date(ahead).toISOString().slice(0, 10)
+  expect([code, await charged()]).toEqual([12, 25])
+  expect(stderr).toContain(
+    `Budget reached: 25 credits a day: the clock was ahead, and what was spent under the date ${day} counts until then.`,
+  )
+  expect(stderr).toContain(`Wait until ${day} (UTC) is over, or raise --max-credits-per-day.`)
+  const single = await here.run('accounts enrich --domain company-300.example --max-credits-per-day 25')
+  expect([single.code, single.stderr]).toEqual([12, expect.stringContaining(`under the date ${day}`)])
 })

@@ -194,6 +194,16 @@ describe('restore', () => {
     expect(beside('live.db')).toEqual(['live.db', ...others].toSorted())
   })
 
+  it('that was killed leaves nothing once the database is opened again', async () => {
+    await (await made('live.db', 3)).close()
+    const { pid: dead } = spawnSync(process.execPath, ['--version'])
+    const others = [`live.db.${process.ppid}.partial`, 'live.db.partial']
+    for (const name of [`live.db.${dead}.partial`, `live.db.${dead}.partial-journal`, ...others])
+      writeFileSync(at(name), 'left')
+    await openSqlite(at('live.db')).close()
+    expect(beside('live.db')).toEqual(['live.db', ...others].toSorted())
+  })
+
   async function damaged(): Promise<void> {
     await (await made('copy.db', 20_000)).close()
     const bytes = readFileSync(at('copy.db'))

@@ -3,10 +3,11 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../../api/calls/errors.js'
-import { nextTurn } from '../../../api/values/objects.js'
+import { nextTurn, resultOr } from '../../../api/values/objects.js'
 import { type Connection, type Driver, type RowInsert, StorageFault, type Value } from '../connection.js'
 import { CommitQueue, Mutex, type Session } from '../group-commit.js'
 import { sqliteDialect } from './dialect.js'
+import { removeLeftovers } from './partial.js'
 
 export interface SqliteOptions {
   /** Each commit survives a power cut (default). Without it the last ones may be lost, never half written. */
@@ -20,11 +21,14 @@ const turnsPerCommit = 4
 
 /**
  * Opens a SQLite database in WAL mode for several processes at once. The file is created readable by its owner only; one
- * without a name is temporary. Reads and transactions take turns on one connection, whose page cache no commit of this process
+ * without a name is temporary. What killed processes have left of copies beside it goes. Reads and transactions take turns on one connection, whose page cache no commit of this process
  * empties. A work that waited for another work of the same database would wait for itself.
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
-  if (!isTemporary(path)) createPrivately(path)
+  if (!isTemporary(path)) {
+    createPrivately(path)
+    resultOr(undefined, () => removeLeftovers(path))
+  }
   return createDriver(
     lazily(() => connect(path, options)),
     async () => {
