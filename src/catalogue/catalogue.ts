@@ -104,7 +104,8 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     /** Returns where the records came from, without counting them; `undefined` where there are none. */
     origins: () => driver.read(readOrigins),
     /** Returns those of some values that no record has. */
-    missing: (values: readonly StoredValue[]) => driver.read((connection) => findMissing(connection, values)),
+    missing: <V extends StoredValue>(values: readonly V[]) =>
+      driver.read((connection) => findMissing(connection, values)),
     stats: () => driver.read(countAll),
     industries: () => driver.read(countIndustries),
     /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */

@@ -138,7 +138,7 @@ export function createPoster() {
       try {
         const { status, headers, text } = await others.exchange(url, targets, request, postMs)
         const body: unknown = resultOr(undefined, () => parseBody(text))
-        return { status, body, retryAfter: headers['retry-after'] }
+        return { status, body, headers }
       } catch (error) {
         if (!(error instanceof Lost)) throw error
         return { error: error.message, isRefused: error.code === 'refused' }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Caller, ConnectionLost, type Reply } from '../api/calls/caller.js'
+import { type Caller, ConnectionLost, putOffMs, type Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isInProgress, isLimited, isUnavailable, passes } from '../api/calls/retry.js'
 import { toJson } from '../api/values/json.js'
@@ -16,7 +16,7 @@ export interface HttpPorts {
     body: unknown,
     headers: Readonly<Record<string, string>>,
   ): Promise<
-    | { readonly status: number; readonly body: unknown; readonly retryAfter: string | undefined }
+    | { readonly status: number; readonly body: unknown; readonly headers: Reply['headers'] }
     | { readonly error: string; readonly isRefused: boolean }
   >
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -108,8 +108,9 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
         if (answer.isRefused) throw new Refusal('flow.http_refused', { url, reason: answer.error })
         throw new ConnectionLost(answer.error, false)
       }
-      const { status, retryAfter } = answer
-      const wait = retryAfter === undefined ? {} : { 'retry-after': retryAfter }
+      const { status } = answer
+      const waitMs = putOffMs(answer.headers, isLimited(answer), ports.now())
+      const wait = waitMs === undefined ? {} : { 'retry-after': String(waitMs / 1_000) }
       const reply = (code: number, body: unknown): Reply => ({
         status: code,
         body,
@@ -119,7 +120,7 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       if (status === 401 || status === 403)
         throw new Refusal('flow.http_refused', { url, reason: `It answered ${status}` })
       // An earlier attempt with this key may be under way.
-      const isWaiting = (isUnavailable(answer) || status === 409) && retryAfter !== undefined
+      const isWaiting = (isUnavailable(answer) || status === 409) && waitMs !== undefined
       if (isLimited(answer) || isWaiting || isInProgress(answer))
         return reply(429, { error: 'Too many requests' })
       const isKnown = status === 404 || status === 409
@@ -174,8 +175,8 @@ export function httpOutput(
       const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
       const isFinal = 'error' in answer ? answer.isRefused : !passes(answer) && !isInProgress(answer)
       if (isFinal || tries === maxTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
-      const seconds = 'error' in answer ? Number.NaN : Number(answer.retryAfter)
-      await ports.sleep(Number.isFinite(seconds) ? seconds * 1_000 : 1_000 * 2 ** tries, signal).catch(() => {
+      const asked = 'error' in answer ? undefined : putOffMs(answer.headers, isLimited(answer), ports.now())
+      await ports.sleep(asked ?? 1_000 * 2 ** tries, signal).catch(() => {
         throw new Refusal('flow.http_refused', { url: http.post, reason })
       })
     }

@@ -19,9 +19,9 @@ export function lazyVendors({ store, onClose, ...ports }: LazyPorts): Vendors {
     return opened
   })
   return {
-    has: async (workspaceId) => {
+    has: async (workspaceId, kinds) => {
       const isAny = await (await store()).read((tx) => hasProviders(tx, workspaceId))
-      return isAny && (await desk()).has(workspaceId)
+      return isAny && (await desk()).has(workspaceId, kinds)
     },
     ask: async function* (...question) {
       yield* (await desk()).ask(...question)

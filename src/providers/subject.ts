@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { VendorKind, Vendors } from '../api/ports/ports.js'
+import type { VendorKind } from '../api/operations/facts.js'
+import type { Vendors } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../identity/country.js'

@@ -1,7 +1,8 @@
 import pLimit, { type LimitFunction } from 'p-limit'
-import { retryAfterMs } from '../api/calls/caller.js'
-import { fails, passes } from '../api/calls/retry.js'
-import type { Asking, Clock, VendorKind, VendorReply, Vendors } from '../api/ports/ports.js'
+import { putOffMs } from '../api/calls/caller.js'
+import { fails, isLimited, passes } from '../api/calls/retry.js'
+import type { VendorKind } from '../api/operations/facts.js'
+import type { Asking, Clock, VendorReply, Vendors } from '../api/ports/ports.js'
 import { isoDay } from '../api/values/dates.js'
 import { toMs } from '../api/values/duration.js'
 import { toCanonicalJson } from '../api/values/json.js'
@@ -127,7 +128,11 @@ export type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
 export function openVendors({ servers, ...ports }: OpenPorts): Vendors & { close(): Promise<void> } {
   const http = createVendorHttp(createResolver({ servers }))
   const desk = new VendorDesk({ ...ports, http, checkMail: createMailCheck(servers) })
-  return { has: (id) => desk.has(id), ask: (...question) => desk.ask(...question), close: http.close }
+  return {
+    has: (...which) => desk.has(...which),
+    ask: (...question) => desk.ask(...question),
+    close: http.close,
+  }
 }
 
 class VendorDesk implements Vendors {
@@ -140,8 +145,10 @@ class VendorDesk implements Vendors {
 
   constructor(private readonly ports: VendorPorts) {}
 
-  async has(workspaceId: string): Promise<boolean> {
-    return (await this.#load(workspaceId)).providers.size > 0
+  async has(workspaceId: string, kinds?: readonly VendorKind[]): Promise<boolean> {
+    const { providers } = await this.#load(workspaceId)
+    if (!kinds) return providers.size > 0
+    return [...providers.values()].some(({ compiled }) => kinds.some((kind) => compiled.kinds[kind]))
   }
 
   async *ask(
@@ -514,7 +521,7 @@ class VendorDesk implements Vendors {
     const is = outcome?.is
     if (is === 'again' || is === 'rate_limited') {
       await this.#end(questions, calls)
-      const waitMs = waitOf(answer, outcome?.waitMs, this.ports.clock.now())
+      const waitMs = waitOf(answer, is, outcome?.waitMs, this.ports.clock.now())
       const until = this.ports.clock.now() + waitMs
       if (waitMs > pauseMs) return this.#pause(key, calls, 'rate_limited', until)
       const { workspaceId, provider } = key
@@ -699,7 +706,7 @@ export async function pollWork(
     // Asking is free: what failed is asked again.
     if (answer instanceof Lost || fails(answer)) {
       if (isLast) return { is: 'unreachable' }
-      if (!(answer instanceof Lost)) waitMs = Math.max(waitMs, waitOf(answer, 0, clock.now()))
+      if (!(answer instanceof Lost)) waitMs = Math.max(waitMs, waitOf(answer, undefined, 0, clock.now()))
       continue
     }
     if (kind.isLost(answer)) return { is: 'lost' }
@@ -709,13 +716,20 @@ export async function pollWork(
     const isPutOff = is === 'again' || is === 'rate_limited'
     if (isDone && !isPutOff) return { is: 'done', answer }
     if (isLast) return { is: passes(answer) ? 'unreachable' : 'late' }
-    if (isPutOff || passes(answer)) waitMs = Math.max(waitMs, waitOf(answer, asked, clock.now()))
+    if (isPutOff || passes(answer)) waitMs = Math.max(waitMs, waitOf(answer, is, asked, clock.now()))
   }
 }
 
 /** Returns how long a vendor wants a request to be put off: as its answer says, else as its file does. */
-const waitOf = ({ headers }: VendorAnswer, usual: number | undefined, now: number): number =>
-  Math.max(leastWaitMs, retryAfterMs(headers['retry-after'], now) ?? usual ?? 1_000)
+function waitOf(
+  answer: VendorAnswer,
+  is: string | undefined,
+  usual: number | undefined,
+  now: number,
+): number {
+  const isOfRate = is === 'rate_limited' || isLimited(answer)
+  return Math.max(leastWaitMs, putOffMs(answer.headers, isOfRate, now) ?? usual ?? 1_000)
+}
 
 /** Returns the loss that a request rejected with as a value; throws anything else. */
 export const asLost = (error: unknown): Lost => {

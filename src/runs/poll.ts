@@ -1,5 +1,5 @@
-import { type ConnectionLost, isOk, type Reply, retryAfterMs } from '../api/calls/caller.js'
-import { passes } from '../api/calls/retry.js'
+import { type ConnectionLost, isOk, putOffMs, type Reply } from '../api/calls/caller.js'
+import { isLimited, passes } from '../api/calls/retry.js'
 import { dayMs } from '../api/values/dates.js'
 import type { Time } from './flow-control.js'
 
@@ -45,7 +45,7 @@ export async function pollWork<T>(
     }
     if (signal.aborted) return undefined
     const asked = isReply(polled)
-      ? Math.min(dayMs, retryAfterMs(polled.headers['retry-after'], now()) ?? 0)
+      ? Math.min(dayMs, putOffMs(polled.headers, isLimited(polled), now()) ?? 0)
       : 0
     await sleep(Math.max(ms, asked), signal).catch(() => {})
   }

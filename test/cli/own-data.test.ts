@@ -185,6 +185,70 @@ describe('the title of an imported person', () => {
   })
 })
 
+describe('own data without the kind of records that is asked for', () => {
+  const companies = 'name,domain\nAcme,m.example\n'
+  const people = 'full_name,email\nJana Müller,jana@gmail.com\n'
+  const asked = [
+    ['people', companies, 'leads enrich --csv in.csv -o out.csv'],
+    ['people', companies, 'leads enrich --csv in.csv --dry-run'],
+    ['people', companies, 'contacts waterfall --csv in.csv --enrichment-type email -o out.csv'],
+    ['people', companies, 'contacts reverse-lookup jana@m.example'],
+    [
+      'people',
+      companies,
+      'contacts waterfall --network-url linkedin.com/in/j --enrichment-type phone --sync',
+    ],
+    ['people', companies, 'leads search m.example --job-titles CTO -o out.csv'],
+    ['people', companies, 'leads search --csv in.csv --limit 1 --job-titles CTO -o out.csv'],
+    ['people', companies, 'leads advanced-search --preview --job-titles CTO'],
+    ['people', companies, 'accounts count-profiles --company-network-id 7 --title-to-include CTO'],
+    ['people', companies, 'flow run people.yaml'],
+    ['jobs', companies, 'accounts hiring m.example'],
+    ['jobs', companies, 'intents hiring --selected-titles CTO --wait -o out.csv'],
+    ['companies', people, 'accounts enrich --csv in.csv -o out.csv'],
+    ['companies', people, 'accounts enrich m.example'],
+    ['companies', people, 'accounts search --preview --keyword acme'],
+    ['companies', people, 'leads search m.example --job-titles CTO -o out.csv'],
+    ['companies', people, 'intents stack --stacks react --wait -o out.csv'],
+    ['companies', people, 'flow run companies.yaml'],
+  ]
+
+  it.each(asked)(
+    'answers nothing, exits with 2 and names %s and how to load them (%#)',
+    async (kind, stdin, line) => {
+      await load(stdin === people ? 'people' : 'companies', stdin)
+      here.write('in.csv', 'domain,first_name,last_name,company_name\nm.example,Jana,Müller,Acme\n')
+      here.write('out.csv', 'of yesterday')
+      for (const [name, step] of [
+        ['people', 'leads.enrich'],
+        ['companies', 'accounts.enrich'],
+      ])
+        here.write(
+          `${name}.yaml`,
+          `name: ${name}\ninput: { csv: in.csv }\nsteps: [${step}]\noutput: { csv: out.csv }\n`,
+        )
+      const ended = await ends(
+        here.run(line),
+        2,
+        `There are no ${kind} on this machine to answer from.`,
+        `prospect data import ${kind} FILE`,
+      )
+      expect([ended.stdout, here.read('out.csv'), await here.json('runs list')]).toEqual([
+        '',
+        'of yesterday',
+        [],
+      ])
+    },
+  )
+
+  it('is no answer of a raw call, whose body is printed as it came', async () => {
+    await load('companies', companies)
+    const line = 'api POST /leads/single_enrich -f network_url=https://www.linkedin.com/in/ada'
+    const call = await ends(here.run(line), 2, 'There are no people')
+    expect(call.json).toEqual({ error: 'No person found' })
+  })
+})
+
 describe('a search of own data that finds nothing', () => {
   it.each([
     [
@@ -211,11 +275,6 @@ describe('a search of own data that finds nothing', () => {
       'accounts search --preview --company-size 11-50',
       'None of your companies has a size',
       'a column headcount or employee_range',
-    ],
-    [
-      'accounts hiring m.example',
-      'None of your companies has job postings: prospect data import jobs FILE',
-      '',
     ],
     [
       'contacts waterfall --network-url https://www.network.example/in/ada --enrichment-type phone --sync',

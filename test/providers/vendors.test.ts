@@ -332,14 +332,18 @@ describe('a request to a vendor', () => {
     })
   })
 
-  it('is repeated when the vendor says, and not when its file does', async () => {
+  it.each([
+    ['retry-after', '1'],
+    ['ratelimit-reset', '1'],
+    ['ratelimit', '"minute";r=0;t=1'],
+  ])('is repeated when the vendor says with %s, and not when its file does', async (header, value) => {
     let until = 0
     const seen = await withAnswers(
       byNameKind('email', '{ get: /find, query: { last: "{last_name}" } }', emailOutcomes, ...emailResult),
       ({ url }) => {
         if (until === 0) until = Date.now() + 900
         return Date.now() < until
-          ? [429, {}, { 'retry-after': '1' }]
+          ? [429, {}, { [header]: value }]
           : [200, { email: `${url.searchParams.get('last')?.toLowerCase()}@acme.example` }]
       },
     )

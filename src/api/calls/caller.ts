@@ -44,7 +44,7 @@ export interface CallOptions {
   /** Returns the idempotency key of a call to a server that was given none; the same one for each repetition. */
   readonly freshKey?: (() => string) | undefined
   /**
-   * How old a stored answer may be that a lookup gets, in milliseconds; 0 asks anew. Without it, whoever stores answers
+   * How old a stored answer may be that a lookup gets, in milliseconds; 0 asks again. Without it, whoever stores answers
    * decides.
    */
   readonly maxAgeMs?: number | undefined
@@ -167,6 +167,10 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
  */
 export const askedWaitMs = (headers: Reply['headers'], now: number): number | undefined =>
   retryAfterMs(headers['retry-after'], now) ?? rateResetMs(headers, now)
+
+/** Like `askedWaitMs`; the end of a rate window counts only where the answer says that the rate is limited. */
+export const putOffMs = (headers: Reply['headers'], isLimited: boolean, now: number): number | undefined =>
+  isLimited ? askedWaitMs(headers, now) : retryAfterMs(headers['retry-after'], now)
 
 /** Numbers from which on the end of a window is a time since 1970, in seconds and in milliseconds. */
 const [epochSeconds, epochMs] = [1e9, 1e12]

@@ -169,3 +169,6 @@ export const engineFilters = ['max_per_company'] as const
 
 /** Returns the first such filter that an input has. */
 export const engineFilterIn = (input: Fields) => engineFilters.find((name) => !isBlank(input[name] ?? null))
+
+/** What a data vendor can be asked for. */
+export type VendorKind = 'email' | 'personal_email' | 'phone' | 'person' | 'company' | 'verify'

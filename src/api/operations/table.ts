@@ -1,5 +1,5 @@
 import { type Fields, isObject } from '../values/objects.js'
-import type { Facts, Unit } from './facts.js'
+import type { Facts, Unit, VendorKind } from './facts.js'
 
 const byPlan = { plan: true } as const
 const exempt = { plan: false } as const
@@ -328,13 +328,20 @@ export function commandOf(id: string): string {
   return flag === undefined ? command : `${command} --${flag}`
 }
 
-const vendorRows: readonly OperationId[] = [
-  ...(['contacts.enrich', 'contacts.enrich_sync', 'contacts.bulk_enrich'] as const),
-  ...(['leads.enrich', 'leads.bulk_enrich', 'accounts.enrich', 'accounts.bulk_enrich'] as const),
-]
+const contactKinds = ['email', 'personal_email', 'phone'] as const
 
-/** Returns whether the engine asks data vendors for what its records lack. */
-export const asksVendors = ({ id }: Pick<Operation, 'id'>): boolean => vendorRows.includes(id)
+const vendorKinds: Partial<Readonly<Record<OperationId, readonly VendorKind[]>>> = {
+  'contacts.enrich': contactKinds,
+  'contacts.enrich_sync': contactKinds,
+  'contacts.bulk_enrich': contactKinds,
+  'leads.enrich': ['person'],
+  'leads.bulk_enrich': ['person'],
+  'accounts.enrich': ['company'],
+  'accounts.bulk_enrich': ['company'],
+}
+
+/** Returns what the engine asks data vendors for where its records lack it: nothing for most operations. */
+export const vendorKindsOf = ({ id }: Pick<Operation, 'id'>): readonly VendorKind[] => vendorKinds[id] ?? []
 
 /** Returns the area of an operation: the part of its id before the dot. */
 export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))

@@ -1,6 +1,7 @@
 import type { infer as Infer } from 'zod'
 import type { InputOf, OutputOf } from '../areas/shapes.js'
 import type { VendorSpending } from '../calls/caller.js'
+import type { VendorKind } from '../operations/facts.js'
 import type { importFields } from '../schemas/enumerations.js'
 import type { similarity } from '../schemas/records.js'
 import type { Awaitable } from '../values/objects.js'
@@ -220,7 +221,6 @@ export interface Provider {
 }
 
 /** What a data vendor of a workspace may be asked for. */
-export type VendorKind = 'email' | 'personal_email' | 'phone' | 'person' | 'company' | 'verify'
 
 /** For whom vendors are asked, and what that may cost. */
 export interface Asking extends VendorSpending {
@@ -239,8 +239,8 @@ export interface VendorReply {
 
 /** The data vendors of workspaces, which are asked after the catalogue. */
 export interface Vendors {
-  /** Whether a workspace has any. */
-  has(workspaceId: string): Promise<boolean>
+  /** Whether a workspace has any, or any for one of these kinds. */
+  has(workspaceId: string, kinds?: readonly VendorKind[]): Promise<boolean>
   /** Asks them in their order; each only when the next reply is wanted. `company` says what is known of the company. */
   ask(
     kind: VendorKind,

@@ -22,6 +22,8 @@ const stored = {
   revenue: 'companies WHERE revenue IS NOT NULL',
   technologies: 'company_technologies',
   headcount_history: 'headcount_history',
+  companies: 'companies',
+  people: 'people',
   jobs: 'jobs',
   posts: 'posts',
 } as const
@@ -29,11 +31,11 @@ const stored = {
 export type StoredValue = keyof typeof stored
 
 /** Returns those of some values that no record of the catalogue has. */
-export async function findMissing(
+export async function findMissing<V extends StoredValue>(
   connection: Connection,
-  values: readonly StoredValue[],
-): Promise<readonly StoredValue[]> {
-  const missing: StoredValue[] = []
+  values: readonly V[],
+): Promise<readonly V[]> {
+  const missing: V[] = []
   for (const value of values)
     if (!(await connection.get(`SELECT 1 AS one FROM ${stored[value]} LIMIT 1`))) missing.push(value)
   return missing

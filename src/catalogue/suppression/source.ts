@@ -94,7 +94,7 @@ function checksOf(source: Source, find: FindSuppressed) {
 export function guardedVendors(vendors: Vendors, source: Source, find: FindSuppressed): Vendors {
   const { isSuppressed, isContact } = checksOf(source, find)
   return {
-    has: (workspaceId) => vendors.has(workspaceId),
+    has: (...which) => vendors.has(...which),
     ask: async function* (kind, subject, ...rest) {
       const { email } = subject
       if ((await isContact(subject)) || (email && (await isSuppressed({ email })))) return

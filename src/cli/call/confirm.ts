@@ -29,10 +29,11 @@ import {
   type Look,
   priceText,
 } from '../output/text.js'
-import { noteSourceShown, requireRecords } from '../target/local-target.js'
+import { noteSourceShown } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
 import { countMatches } from './count-matches.js'
 import { owners, readRemaining } from './limits.js'
+import { requireRecords } from './missing-data.js'
 import { reportRefusal } from './print.js'
 import { callOnce } from './send.js'
 

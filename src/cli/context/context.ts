@@ -1,5 +1,6 @@
 import type { Caller, Layer } from '../../api/calls/caller.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
+import type { VendorKind } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import type { Clock, CommandLog, Ids, Targets } from '../../api/ports/ports.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
@@ -72,6 +73,7 @@ export interface Profile {
   readonly target?: 'local' | 'remote'
   readonly base_url?: string
   readonly sync_base_url?: string
+  readonly insecure_http?: string
   readonly timeout?: number
   readonly max_wait?: number
   readonly plan?: string
@@ -154,8 +156,8 @@ export interface Context extends Machine {
   notifySamples(): Promise<void>
   /** Returns an operation as the chosen target charges and counts it, as far as this machine knows. */
   priced(operation: Operation): Promise<Operation>
-  /** Whether the chosen target asks data vendors of its workspace, as far as this machine knows. */
-  hasVendors(): Promise<boolean>
+  /** Whether the chosen target asks data vendors of its workspace (for one of these kinds), as far as this machine knows. */
+  hasVendors(kinds?: readonly VendorKind[]): Promise<boolean>
   /** Returns the worker of the local target. It is stopped with the command. */
   worker(): Promise<Worker>
   /** Returns the same context with some global options changed; `undefined` takes one away. */

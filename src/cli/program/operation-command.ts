@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
-import { areaOf, asksVendors, type Operation, type OperationId } from '../../api/operations/table.js'
+import { areaOf, type Operation, type OperationId, vendorKindsOf } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -84,7 +84,7 @@ export async function operationCommand(
   if (hasPages(shape))
     command.addOption(new Option('--all', 'get every page, as one answer').helpGroup(groups.request))
   addBatchOptions(command, operation, shape)
-  if (asksVendors(operation))
+  if (vendorKindsOf(operation).length > 0)
     for (const option of toOptions(vendorOptions)) {
       const isOfAddresses = option.attributeName() === 'accept' && !operation.id.startsWith('contacts.')
       command.addOption(option.helpGroup(groups.request).hideHelp(isOfAddresses))
@@ -258,7 +258,7 @@ async function resolveLocalId(context: Context, operation: Operation, { args, op
   if (!context.isLocal()) {
     if (id !== undefined && options.last !== true) return args
     const problem = options.last ? '--last is for the engine of this machine' : '<id> is missing'
-    throw new UsageError(`${problem}.`, `Give the id of a ${kind.noun}. See: prospect ${kind.list}`)
+    throw new UsageError(`${problem}.`, `Give the id of the ${kind.noun}. See: prospect ${kind.list}`)
   }
   const ids = kind.ids(await openAdmin(context))
   if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)

@@ -150,7 +150,7 @@ function contextOf(
       catalogue: local.catalogue,
       worker: local.worker,
       isLocal: () => chosen().kind === 'local' && caller === undefined,
-      hasVendors: async () => context.isLocal() && local.hasVendors(),
+      hasVendors: async (kinds) => context.isLocal() && local.hasVendors(kinds),
       caller: async () => {
         const target = chosen()
         if (caller) return caller

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { Caller } from '../../api/calls/caller.js'
-import { Refusal } from '../../api/calls/errors.js'
-import { isMetered } from '../../api/operations/facts.js'
+import type { VendorKind } from '../../api/operations/facts.js'
 import { operationOn } from '../../api/operations/plans.js'
-import { asksVendors, type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import type { Operation } from '../../api/operations/table.js'
 import type { Search, Source, Targets } from '../../api/ports/ports.js'
 import { parseJson } from '../../api/values/json.js'
 import { localOrigin } from '../../api/values/key-names.js'
@@ -79,9 +78,10 @@ export function createLocal(machine: Machine, options: LocalOptions) {
     isThere(machine.home.engine) ? (await shared()).store.read((tx) => findWorkspace(tx)) : undefined
   return {
     hasWorkspace: async () => (await readWorkspace()) !== undefined,
-    hasVendors: async () => {
+    hasVendors: async (kinds?: readonly VendorKind[]) => {
+      if (kinds?.length === 0) return false
       const workspace = await readWorkspace()
-      return workspace !== undefined && vendors.has(workspace.id)
+      return workspace !== undefined && vendors.has(workspace.id, kinds)
     },
     /** Returns how many of the matches of the last search are samples. */
     countSamples: async (): Promise<number> => {
@@ -242,7 +242,7 @@ function formatDay(ms: number, now: number): string {
   return [Number(day), month, ...(isThisYear ? [] : [year])].join(' ')
 }
 
-function placeOf({ engine }: Pick<Home, 'engine'>): string {
+export function placeOf({ engine }: Pick<Home, 'engine'>): string {
   if (!isPostgres(engine)) return 'on this machine'
   const [, authority = '', rest = ''] = /^\w+:\/\/([^/?#]*)(.*)$/s.exec(engine) ?? []
   // Behind a slash in a password nothing is a host.
@@ -270,40 +270,14 @@ export async function sourceOf(context: Context, member?: string): Promise<Answe
 export const sourceOfRun = ({ request }: Pick<Run, 'request'>): AnswerSource | undefined =>
   (parseJson(request) as Pick<RecordedRequest, 'source'>).source
 
-const readOrigins = async (context: Context): Promise<Origins | undefined> =>
+export const readOrigins = async (context: Context): Promise<Origins | undefined> =>
   (await hasCatalogue(context.home)) ? (await context.catalogue()).origins() : undefined
-
-/** Returns the real time before which answers are out of date: that of the latest import into this machine's catalogue; 0 for a server. */
-export const answersFrom = async (context: Context): Promise<number> =>
-  context.isLocal() ? ((await readOrigins(context))?.changedAt ?? 0) : 0
 
 export async function hasCatalogue(home: Home): Promise<boolean> {
   if (withCatalogue.has(home)) return true
   if (!isPostgres(home.engine)) return existsSync(home.catalogue)
   const { hasSharedCatalogue } = await import('../../storage/database/open.js')
   return hasSharedCatalogue(home.engine)
-}
-
-/** What the engine answers from the records of its catalogue, beside what is charged, counted, filtered or asked for a file. */
-const readsRecords: readonly OperationId[] = ['accounts.technologies', 'contacts.check_data_availability']
-
-function answersFromRecords({ id }: Operation): boolean {
-  // On a plan for own data nothing is metered.
-  const row = operation(id)
-  return isMetered(row) || row.filters === true || row.batch !== undefined || readsRecords.includes(id)
-}
-
-/**
- * Throws a Refusal (exit 2) where one of the operations would be answered from this machine's catalogue, and that is empty:
- * nothing found would read as an answer. Data vendors of the workspace answer, too.
- */
-export async function requireRecords(context: Context, rows: readonly Operation[]): Promise<void> {
-  const asking = rows.filter(answersFromRecords)
-  if (asking.length === 0 || !context.isLocal()) return
-  const { kind } = describeCatalogue(context.home, await readOrigins(context), context.clock.now())
-  if (kind !== 'empty') return
-  if (asking.every(asksVendors) && (await context.hasVendors())) return
-  throw new Refusal('usage.empty_catalogue', { place: placeOf(context.home) })
 }
 
 export const nameSource = ({ text }: Pick<AnswerSource, 'text'>): string => `Answers come from ${text}.`

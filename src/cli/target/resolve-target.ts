@@ -36,7 +36,7 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
   if (url.protocol === 'http:' && !insecure && !isOwnMachine(url))
     throw new UsageError(
       `${source} is an http address: others could read the key and the data in transit.`,
-      'Use its https address, or add --insecure-http on a trusted network.',
+      'Use its https address. On a trusted network: add --insecure-http, or prospect config set insecure_http yes',
     )
   url.pathname = url.pathname.replace(/\/$/, '')
   return url
@@ -148,7 +148,8 @@ function addressesOf(options: GlobalOptions, env: Streams['env'], profile: Profi
   if (options.baseUrl !== undefined) return baseUrlsOf(options.baseUrl, '--base-url', insecure)
   if (env.PROSPECT_BASE_URL) return baseUrlsOf(env.PROSPECT_BASE_URL, 'PROSPECT_BASE_URL', insecure)
   if (profile.target === 'local') return undefined
-  if (profile.base_url !== undefined) return baseUrlsOf(profile.base_url, 'base_url of the profile', insecure)
+  if (profile.base_url !== undefined)
+    return baseUrlsOf(profile.base_url, 'base_url of the profile', isInsecure(options, profile))
   if (profile.target === 'remote')
     throw new UsageError(
       'The profile is for a remote server and has no base_url.',
@@ -157,11 +158,15 @@ function addressesOf(options: GlobalOptions, env: Streams['env'], profile: Profi
   return undefined
 }
 
+/** Whether the addresses of a profile may be http. The setting is about no others. */
+const isInsecure = ({ insecureHttp }: GlobalOptions, { insecure_http }: Profile): boolean =>
+  insecureHttp === true || insecure_http === 'yes'
+
 /** Those of a profile belong to its server. Keys of others, which a proxy passes on, stay with the origins they were sent for. */
 function syncUrlsOf(urls: Urls, options: GlobalOptions, profile: Profile): Urls | undefined {
   const { base_url, sync_base_url } = profile
   if (sync_base_url === undefined || originsIn(base_url)[0] !== urls[0].origin) return undefined
-  const found = syncBaseUrlsOf(sync_base_url, options.insecureHttp === true)
+  const found = syncBaseUrlsOf(sync_base_url, isInsecure(options, profile))
   return options.passesKeys && !areAmong(originsOf(found), originsOf(urls)) ? undefined : found
 }
 

@@ -1,5 +1,6 @@
 import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
+import type { VendorKind } from '../../api/operations/facts.js'
 import { notAskedText, type Operation, type SkippedVendor } from '../../api/operations/table.js'
 import type {
   Asking,
@@ -9,7 +10,6 @@ import type {
   PhoneDetail,
   Provider,
   Source,
-  VendorKind,
   Vendors,
 } from '../../api/ports/ports.js'
 import type { Awaitable } from '../../api/values/objects.js'

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest'
-import { errorOf, stockedMachine } from '../../support/command.js'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { ends, errorOf, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(stockedMachine)
@@ -41,6 +41,9 @@ describe('a dry run of a pasted search', () => {
 
 describe('a search that excludes a company nobody knows', () => {
   const note = '1 of 1 excluded company is unknown and excludes nobody: nobody.example.'
+  beforeEach(() =>
+    ends(here.fill('people', 'first_name,last_name,company_domain\nAda,King,sole.example\n'), 0),
+  )
 
   it('is done, and says so once on stderr and in the reply', async () => {
     const page = 'https://www.network.example/sales/search/people?query='

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { GlobalOptions, Settings } from '../../../src/cli/context/context.js'
 import { homeOf, openSettings, readSettings } from '../../../src/cli/context/home.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
-import { errorOf, machine, streamsOf } from '../../support/command.js'
+import { ends, errorOf, machine, streamsOf } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
@@ -113,6 +113,27 @@ describe('the target', () => {
       expect(() => chosen({ baseUrl: `https://a.example${path}` }), path).toThrow(
         expect.objectContaining({ exit: 2, hint }),
       )
+  })
+
+  it('refuses plain HTTP to another machine, unless it is allowed for a command or the addresses of a profile', async () => {
+    const far = '--base-url http://far.example/api/v2'
+    const refused = 'others could read the key and the data in transit'
+    await ends(here.run(`profiles add far ${far}`), 2, refused, '--insecure-http', 'insecure_http yes')
+    const added = await here.json(`profiles add far ${far} --insecure-http`)
+    expect(added).toMatchObject({ base_url: 'http://far.example/api/v2', insecure_http: 'yes' })
+    await ends(here.run('credits --profile far'), 3, 'API key')
+    await ends(here.run('credits --profile far --base-url http://other.example/api/v2'), 2, refused)
+    const env = { PROSPECT_BASE_URL: 'http://other.example/api/v2' }
+    await ends(here.run('credits --profile far', { env }), 2, refused)
+    for (const [command, code] of [
+      ['unset insecure_http', 2],
+      ['set insecure_http yes', 3],
+      ['set insecure_http no', 2],
+    ] as const) {
+      await ends(here.run(`config ${command} --profile far`), 0)
+      expect([command, (await here.run('credits --profile far')).code]).toEqual([command, code])
+    }
+    await ends(here.run('config set insecure_http perhaps --profile far'), 2)
   })
 
   it('refuses plain HTTP except to this machine or with --insecure-http', () => {

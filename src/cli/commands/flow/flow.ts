@@ -15,6 +15,7 @@ import { formatSkipped, formatSuspect } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
+import { requireRecords } from '../../call/missing-data.js'
 import type { Context } from '../../context/context.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
@@ -44,7 +45,7 @@ import {
   lookOn,
   oneLine,
 } from '../../output/text.js'
-import { noteSourceShown, notifySourceAtEnd, requireRecords } from '../../target/local-target.js'
+import { noteSourceShown, notifySourceAtEnd } from '../../target/local-target.js'
 import { requireSetUp } from '../setup/set-up.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
 import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, stored } from './show.js'

@@ -17,6 +17,7 @@ describe('config', () => {
       max_wait: null,
       plan: null,
       idempotency: null,
+      insecure_http: null,
       network_name: null,
       premium_name: null,
       public_url: null,
