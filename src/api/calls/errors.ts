@@ -31,7 +31,7 @@ export const errors = {
   insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits from your vendor, then send it again.' },
   workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
   forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, stops: true, hint: 'Use a key whose scopes include this area.' },
-  forbidden_host: { status: 403, text: 'This host name is not served here', exit: 3, hint: 'Use the address that the server printed.' },
+  forbidden_host: { status: 403, text: 'This host name is not served here (prospect serve --allow-host NAME serves it)', exit: 3, hint: 'Use the address that the server printed.' },
   forbidden_origin: { status: 403, text: 'Requests from browsers are not served here', exit: 3, hint: 'Call the API from a program, not from a page.' },
   not_found: { status: 404, text: 'Not found', exit: 9, own: true, hint: 'Check the id.' },
   no_company_found: { status: 404, text: 'No company found', exit: 9, own: true, hint: 'Nothing was charged. Give another identifier: profile url, domain or name with country.' },
@@ -56,7 +56,7 @@ export const errors = {
   headers_too_large: { status: 431, text: 'The request headers are too large', exit: 7, hint: 'Send fewer or shorter headers.' },
   internal: { status: 500, text: 'Internal server error', exit: 10, hint: 'Try again; if it stays, report it to whoever runs the server.' },
   bad_gateway: { status: 502, text: 'Upstream answered {reason}', exit: 10, hint: 'Try again later.' },
-  vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked anew; the same command asks again for work that it accepted.' },
+  vendor_answer_lost: { status: 502, text: 'Nothing was found, and the answer of {names} was lost: it may have charged', exit: 10, code: 'outcome_unknown', hint: 'It is not asked again; the same command goes on with work that it accepted.' },
   busy: { status: 503, text: 'The database is busy', exit: 10, hint: 'Try again in a moment.' },
   storage_failed: { status: 503, text: 'The database cannot be used: {reason}', exit: 10, stops: true, hint: 'Fix this and try again; this request was not charged.' },
   database_read_only: { status: 503, text: 'The database is read-only: {reason}', exit: 10, stops: true, hint: 'Give the address of the primary server in PROSPECT_DATABASE_URL, or wait until this one can be written; this request was not charged.' },
@@ -139,7 +139,8 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
   const base = coded ? { error: row.status, message: error.message } : { error: error.message }
   const { not_asked } = error.details
   const code = { ...base, ...(row.code ? { code: row.code } : {}), ...(not_asked ? { not_asked } : {}) }
-  return error.code === 'insufficient_credits' ? { ...code, top_up_url: error.details.top_up_url } : code
+  const { top_up_url } = error.details
+  return error.code === 'insufficient_credits' && top_up_url !== undefined ? { ...code, top_up_url } : code
 }
 
 /** Returns the refusal that work throws; `undefined` where it throws none. */

@@ -17,9 +17,10 @@ import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
 import { countOf, formatAge } from '../output/text.js'
-import { answersFrom, openOwnEngine } from '../target/local-target.js'
+import { openOwnEngine } from '../target/local-target.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
+import { answersFrom } from './missing-data.js'
 
 /** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(context: Machine, { database: address }: RunsLocation = {}) {
@@ -296,5 +297,5 @@ export async function openStoredLookups(
 /** Says that a lookup was paid for before. */
 export function reportStored(context: Context, answeredAt: number): void {
   const age = formatAge(context.clock.now() - answeredAt)
-  context.notify(`Paid ${age === '0 s' ? 'a moment' : age} ago, not again; --refresh asks anew.`)
+  context.notify(`Paid ${age === '0 s' ? 'a moment' : age} ago, not again; --refresh asks again.`)
 }

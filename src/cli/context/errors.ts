@@ -62,7 +62,7 @@ const hints: Partial<Record<ErrorCode, string>> = {
     'Record the consent of the member (where the engine or the proxy runs: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
   rate_limited: 'Wait for the time in Retry-After, or raise --max-wait.',
   vendor_answer_lost:
-    'It is not asked anew; the same command asks again for work that it accepted. prospect providers stats shows what it may have cost.',
+    'It is not asked again; the same command goes on with work that it accepted. prospect providers stats shows what it may have cost.',
   outcome_unknown:
     'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.',
 }

@@ -61,7 +61,8 @@ export interface Bill {
   readonly member: Member
   readonly operation: string
   readonly credits: number
-  readonly topUpUrl: string
+  /** `undefined` where a server has not said it. */
+  readonly topUpUrl: string | undefined
 }
 
 /** What a member can spend: the balance of the workspace, and the rest of the member's weekly allowance. */

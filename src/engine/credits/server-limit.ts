@@ -9,8 +9,8 @@ import {
   type Reply,
   type WorkHold,
 } from '../../api/calls/caller.js'
-import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { isPriced, topUpPath } from '../../api/operations/facts.js'
+import { ApiError, failureOf, toRefusal } from '../../api/calls/errors.js'
+import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, operation } from '../../api/operations/table.js'
 import type { Clock } from '../../api/ports/ports.js'
 import { validate } from '../../api/validation/validate.js'
@@ -44,11 +44,13 @@ interface Reservation {
 }
 
 /**
- * Applies the weekly limits of members to what they spend at a server. A call counts at its maximum before it is made, and at
+ * Applies the weekly limits of members to what they spend at a server, and counts what the others spend. A call counts at its maximum before it is made, and at
  * its cost after it. Where its outcome is unknown, or this process is killed meanwhile, the maximum stays counted.
  */
 export function createServerLimit({ store, clock, server, onAccepted }: ServerLimitPorts) {
   const queues = new Map<string, Waiting>()
+  // Where the server sells credits, as it said last.
+  let topUpUrl: string | undefined
 
   /** Takes credits from the week of a member. Returns what is left of it where that is not enough. */
   const take = (row: Operation, input: Input, member: CallMember, key: string | undefined) =>
@@ -118,7 +120,7 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
         const isBounded = row.price.job === undefined && Number.isFinite(most)
         const need = {
           credits: isBounded ? most : unitPrice(row),
-          topUpUrl: `${new URL(server).origin}${topUpPath}`,
+          topUpUrl,
         }
         const credits = (await balance({ apiKey: options.apiKey })) ?? Number.POSITIVE_INFINITY
         checkSpendable(need, { credits, allowance })
@@ -147,10 +149,11 @@ export function createServerLimit({ store, clock, server, onAccepted }: ServerLi
       try {
         const asked = reserved.limit === undefined ? input : { ...input, limit: reserved.limit }
         const reply = await upstream.call(id, asked, options)
+        if (!isOk(reply)) topUpUrl = failureOf(reply.status, reply.body).topUpUrl ?? topUpUrl
         const cost = costOf(row, asked, reply)
         const isRefused = !isOk(reply) && reply.status !== 404 && cost !== undefined
         given = await settle(member, reserved, cost ?? reserved.credits, isRefused ? sentKey : undefined)
-        if (isLimited && row.starts && isOk(reply) && !reserved.wasSent && cost)
+        if (row.starts && isOk(reply) && !reserved.wasSent && cost)
           await onAccepted?.(reply, { member: member.id, credits: cost, week: reserved.week })
         return reserved.limit === undefined ? reply : asTruncated(reply)
       } catch (error) {
@@ -199,6 +202,8 @@ function maxCostOf(row: Operation, input: Input): number {
 /** Returns what a call has cost, or the most that accepted work can cost; `undefined` where that is not known. */
 function costOf(row: Operation, input: Input, reply: Reply): number | undefined {
   if (reply.unknown || reply.unusable !== undefined) return undefined
+  // It was counted when the server answered it first.
+  if (reply.headers['idempotent-replayed'] === 'true') return 0
   return row.starts && isOk(reply) ? (creditsAccepted(row, input, reply.body) ?? 0) : reply.credits
 }
 

@@ -36,7 +36,7 @@ describe('a single lookup', () => {
     const spelled = 'accounts enrich --domain https://www.ACME.example/about'
     expect(await costs(acme, acme, spelled)).toEqual([1, 0, 0])
     const again = await here.run(acme)
-    expect(again.stderr).toMatch(/^Paid (a moment|\d+ s) ago, not again; --refresh asks anew\.\n$/)
+    expect(again.stderr).toMatch(/^Paid (a moment|\d+ s) ago, not again; --refresh asks again\.\n$/)
     expect(again.json).toMatchObject({ domain: 'acme.example', _source: 'reused', _credits: 0 })
     expect((await here.run(`${acme} --quiet --format csv`)).stdout).not.toContain('_source')
     expect(await costs(`${acme} --no-live`)).toEqual([1])
@@ -54,7 +54,7 @@ describe('a single lookup', () => {
     const caller = answering({ body: { name: 'Acme', domain: 'acme.example' }, credits: 1 })
     const at = (days: number) => ({ caller, clock: { now: () => Date.now() + days * 86_400_000 } })
     await ends(here.run(acme, at(0)), 0)
-    expect((await here.run(acme, at(29))).stderr).toBe('Paid 29 days ago, not again; --refresh asks anew.\n')
+    expect((await here.run(acme, at(29))).stderr).toBe('Paid 29 days ago, not again; --refresh asks again.\n')
     expect((await here.run(`${acme} --max-age 60d`, at(31))).stderr).toContain('Paid 31 days ago')
     expect((await here.run(acme, at(31))).stderr).toBe('')
     expect(caller.asked).toHaveLength(2)

@@ -30,14 +30,22 @@ it.each([
   ['is noted by its limit where the reply says no number', 100, 'intents.stack', technologies, 202, [30]],
   ['is not noted when it was refused', 100, 'contacts.enrich', contact, 422, []],
   ['is not noted when it is answered at once', 100, 'accounts.enrich', lookup, 200, []],
-  ['is not noted for a member without a limit', null, 'contacts.enrich', contact, 202, []],
+  ['is noted for a member without a limit, too', null, 'contacts.enrich', contact, 202, [3]],
 ] as const)(
   'what a member owes for work that a server accepts %s',
   async (_, weeklyLimit, id, input: Input, status, noted) => {
     const holds: number[] = []
     const onAccepted = async (_: unknown, { credits }: { credits: number }) => void holds.push(credits)
     const { layer, member } = await limited(weeklyLimit, { onAccepted })
-    const caller = layer(answering({ status, body: { id: 'one' }, credits: status === 200 ? 1 : 0 }))
+    let sent = 0
+    const caller = layer(
+      answering(() => ({
+        status,
+        body: { id: 'one' },
+        credits: status === 200 ? 1 : 0,
+        headers: sent++ > 0 ? { 'idempotent-replayed': 'true' } : {},
+      })),
+    )
     for (const idempotencyKey of ['key', 'key']) await caller.call(id, input, { member, idempotencyKey })
     expect(holds).toEqual(noted)
   },
@@ -107,6 +115,33 @@ describe('a member with a weekly limit of 1', () => {
     expect(spent).toEqual([{ server, spent: 1 }])
     expect(await send([lost(false), 422], ['one', 'other'])).toEqual([0, 422])
     expect(spent).toEqual([])
+  })
+
+  it('is told where credits are bought as the server says it, and by no link that the server did not send', async () => {
+    const { member, layer } = await limited(1)
+    const refusal = (top_up_url?: string) => ({
+      status: 402,
+      body: {
+        error: 'Insufficient credits',
+        code: 'insufficient_credits',
+        ...(top_up_url && { top_up_url }),
+      },
+    })
+    const replies = [refusal(), refusal('https://shop.example/credits?plan=a')].values()
+    const caller = layer(
+      answering((id) =>
+        id === 'credits.show' ? { body: { credits: { enrichment: 0 } } } : (replies.next().value ?? {}),
+      ),
+    )
+    // More than the week has left: this machine refuses it, as the server would.
+    const refusedHere = async () => (await caller.call('contacts.enrich_sync', contact, { member })).body
+    const refusedThere = () => caller.call('accounts.enrich', lookup, { member })
+    const own = { error: 'Insufficient credits: need 3 credits, have 0', code: 'insufficient_credits' }
+    expect(await refusedHere()).toEqual(own)
+    await refusedThere()
+    expect(await refusedHere()).toEqual(own)
+    await refusedThere()
+    expect(await refusedHere()).toEqual({ ...own, top_up_url: 'https://shop.example/credits?plan=a' })
   })
 
   it('asks for the same part of the jobs when a search is sent again under its key', async () => {

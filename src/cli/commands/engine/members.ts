@@ -43,12 +43,15 @@ export const membersCommand: CommandFactory = ({ command, group }) =>
     command('list', 'List the members, with what each has spent this week')
       .reads('engine')
       .printAdmin(
-        async (admin) =>
-          (await admin.members()).map((member) => ({
+        async (admin) => {
+          const members = await admin.members()
+          const isProxied = members.some(({ spentAtServers }) => spentAtServers.length > 0)
+          return members.map((member) => ({
             ...toMemberView(member),
             spent_this_week: member.spentThisWeek,
-            ...toServerView(member.spentAtServers),
-          })),
+            ...(isProxied && toServerView(member.spentAtServers)),
+          }))
+        },
         { columns: memberColumns, ids: ['id'] },
       ),
     command('remove', 'Remove a member and revoke their keys; what they spent stays in the ledger')
@@ -72,9 +75,11 @@ export async function memberNamed(admin: Admin, given: string): Promise<string> 
   return members.find((member) => member.id === id)?.email ?? given
 }
 
-/** The credits that governed proxies have spent for a member, in all and at each server; nothing where there are none. */
-const toServerView = (servers: Awaited<ReturnType<typeof readSpentAtServers>>) =>
-  servers.length > 0 && { spent_at_servers: servers.reduce((sum, { spent }) => sum + spent, 0), servers }
+/** The credits that governed proxies have spent for a member this week, in all and at each server. */
+const toServerView = (servers: Awaited<ReturnType<typeof readSpentAtServers>>) => ({
+  spent_at_servers: servers.reduce((sum, { spent }) => sum + spent, 0),
+  servers,
+})
 
 const toMemberView = (member: Member) =>
   toView(member, ['id', 'email', 'name', 'weeklyLimit', 'consentPersonalEmail', 'createdAt'])

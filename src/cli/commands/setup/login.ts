@@ -70,10 +70,11 @@ async function offerServer(context: Context): Promise<void> {
   )
   const used = usual?.kind === 'remote' ? addressesText(usual) : usual && 'the engine of this machine'
   if (used === baseUrl) return
-  const { base_url: kept, target } = profileInUse(context)
+  const { base_url: kept, target, insecure_http } = profileInUse(context)
   const changes = {
     ...(kept === baseUrl ? {} : { base_url: baseUrl }),
     ...(target === 'local' ? { target: 'remote' } : {}),
+    ...(insecure_http === 'yes' ? {} : permissionIn(context, baseUrl)),
   }
   const { profile } = context.globals
   const suffix = profile === undefined ? '' : ` --profile ${profile}`
@@ -98,6 +99,10 @@ async function offerServer(context: Context): Promise<void> {
     `${canAsk(context) ? '' : usedNow}To use this server in all commands: ${toType.join(', then ')}`,
   )
 }
+
+/** Returns the permission for http that was given with an address of another machine, to be kept with it. */
+const permissionIn = ({ globals }: Context, baseUrl: string): { readonly insecure_http?: 'yes' } =>
+  globals.insecureHttp && /(?:^|,)http:/i.test(baseUrl) ? { insecure_http: 'yes' } : {}
 
 export const logoutCommand: CommandFactory = ({ command }) =>
   command('logout', 'Forget the stored API key of a server')
@@ -316,7 +321,7 @@ async function initRemote(given: Context, baseUrl: string, show = print): Promis
   storeKeyOf(context, target, key, member)
   const profile = currentProfile(context).name
   const base_url = addressesText(target)
-  await changeProfile(context, profile, { base_url, target: 'remote' })
+  await changeProfile(context, profile, { base_url, target: 'remote', ...permissionIn(context, base_url) })
   await show(context, withoutUndefined({ profile, base_url, credits: credits ?? null, servers }))
   context.notify('Every command now uses this server. Add --local to use the engine of this machine.')
 }

@@ -70,7 +70,7 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
   ])
 
 /** Settings that are options of commands, too; the others are set with `config set`. */
-const typedSettings = 'base_url timeout max_wait network_name premium_name plan'.split(' ')
+const typedSettings = 'base_url insecure_http timeout max_wait network_name premium_name plan'.split(' ')
 
 function toProfileRows({ settings }: Machine) {
   const { profiles = {}, profile: used = 'default' } = settings()
@@ -97,12 +97,16 @@ const profileKeys = {
   max_wait: ['seconds to wait for a rate limit', notNegative],
   base_url: [
     'the address of a server, which ends in /api/v2; several, of one database, with commas',
-    // Permission for an http address is given with each command.
+    // Permission for an http address is another setting, or given with each command.
     (text) => baseUrlsOf(text, 'base_url', true).join(),
   ],
   sync_base_url: [
     'the address of its synchronous waterfall, where it has one; ends in /v2; several with commas',
     (text) => syncBaseUrlsOf(text, true).join(),
+  ],
+  insecure_http: [
+    'yes: base_url and sync_base_url may be http addresses of another machine, on a trusted network',
+    (text) => ({ yes: 'yes', true: 'yes', no: 'no', false: 'no' })[text],
   ],
   target: ['local or remote', matching(/^(?:local|remote)$/)],
   plan: ["the plan of the server's workspace, such as growth", matching(/^[\w -]{1,64}$/)],

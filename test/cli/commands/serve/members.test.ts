@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { createWorker } from '../../../../src/engine/worker/worker.js'
 import { answering, closeAfterTest, received } from '../../../client/listeners.js'
 import { served } from '../../../client/serving.js'
+import { portsOf } from '../../../engine/fake-sender.js'
 import { ends, errorOf, machine, practiceMachine } from '../../../support/command.js'
 import { ask, proxyOf, serves } from '../../call/serving.js'
 
@@ -69,6 +71,34 @@ describe('a member behind a proxy', () => {
         source: { member: 'ann@example.com' },
       })
     elsewhere.remove()
+  })
+
+  it('is listed with what they spent at the server, with a weekly limit or without, at once or by accepted work', async () => {
+    const { bench, proxy, join } = await team()
+    const ann = await join('ann@example.com', '--weekly-limit 50')
+    const bob = await join('bob@example.com')
+    await join('idle@example.com')
+    const contact = '--network-url https://www.network.example/in/nobody --enrichment-type email'
+    const ids: string[] = []
+    for (const member of [ann, bob]) {
+      await ends(member.run('accounts enrich --domain known.example --refresh'), 0)
+      const { enrichment_id: id } = await member.json<{ enrichment_id: string }>(
+        `contacts waterfall ${contact} --no-wait`,
+      )
+      ids.push(id)
+    }
+    const listed = async () => {
+      const members =
+        await proxy.machine.json<{ email: string; spent_at_servers: number }[]>('engine members list')
+      return Object.fromEntries(
+        members.map(({ email, spent_at_servers: spent }) => [email.split('@')[0], spent]),
+      )
+    }
+    // What is accepted counts at its most until its result has come.
+    expect(await listed()).toEqual({ me: 0, ann: 4, bob: 4, idle: 0 })
+    await createWorker(portsOf(bench)).drain()
+    for (const [at, member] of [ann, bob].entries()) await member.run(`contacts get ${ids[at]}`)
+    expect(await listed()).toEqual({ me: 0, ann: 1, bob: 1, idle: 0 })
   })
 
   it('is told by a quote what their week leaves, with exit 5 where that does not cover it', async () => {
