@@ -309,7 +309,7 @@ describe('prospect flow run', () => {
 
   it('says where its answers come from, also in its quote', async () => {
     companies()
-    const text = 'your catalogue on this machine (40 companies'
+    const text = 'your catalogue on this machine (41 companies'
     const { source } = await here.json<{ source: { text: string } }>('flow', 'quote', 'flow.yaml')
     expect(source.text).toContain(text)
     expect((await run()).stderr).toContain(`Answers come from ${text}`)

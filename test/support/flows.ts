@@ -36,6 +36,11 @@ export async function stocked(
     [['init'], ''],
     [['data', 'import', 'companies', '-'], companiesCsv(count)],
     [['data', 'import', 'people', '-'], peopleCsv(count)],
+    // Of a company that no list has.
+    [
+      ['data', 'import', 'jobs', '-'],
+      'job_title,company_domain,url\nCook,other.example,https://other.example/1\n',
+    ],
     [['engine', 'credits', 'add', '100000'], ''],
   ] as const
   for (const [argv, stdin] of steps) {

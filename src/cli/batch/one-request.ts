@@ -13,7 +13,6 @@ import { runAsync } from '../call/await.js'
 import { type OperationRequest, requireOptions } from '../call/build.js'
 import { showQuote } from '../call/confirm.js'
 import { readRemaining } from '../call/limits.js'
-import { requireRecords } from '../call/missing-data.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { describe } from '../messages.js'
@@ -114,7 +113,7 @@ async function gatherRows(
   const file = fileOf(context.globals)
   const output = file === undefined ? null : resolve(context.streams.cwd, file)
   for (const line of describeMapping(mapping, context.streams.stderr.columns)) context.notify(oneLine(line))
-  await requireRecords(context, [operation])
+  await context.requireRecords([operation])
   const rejects = choices.dryRun ? undefined : await openRejectsOf(filePorts(context), output, table, choices)
   const total = choices.sample === undefined ? 0 : (await checkTable(table)).rows
   const selected = selectRows(table, choices.sample === undefined ? {} : choices, total).table

@@ -11,7 +11,6 @@ import { isPostgres } from '../../storage/driver/connection.js'
 import { checkShared, type OperationRequest, requireOptions } from '../call/build.js'
 import { confirmQuote, showQuote } from '../call/confirm.js'
 import { readRemaining } from '../call/limits.js'
-import { answersFrom, requireRecords } from '../call/missing-data.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -21,6 +20,7 @@ import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { openOwnEngine } from '../target/local-target.js'
+import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
@@ -235,7 +235,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       member: () => memberOf(context),
       memberEmail: () => memberEmail(context),
       source: () => context.source(),
-      requireRecords: () => requireRecords(context, [command.operation]),
+      requireRecords: () => context.requireRecords([command.operation]),
       suppressor: () => context.suppressor(),
       engine: () => openOwnEngine(context),
       bulk: (run) => bulkOptions(context, command, run),

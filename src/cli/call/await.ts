@@ -15,7 +15,6 @@ import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportSuccess, runSync, sendAndPrint } from './call.js'
 import { confirmCall } from './confirm.js'
-import { requireRecords } from './missing-data.js'
 import { polledWork, toAcceptedWork, type Work } from './poll.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
 import {
@@ -58,7 +57,7 @@ export async function runAsync(
   const receiver = isLocal || isSent ? undefined : await receiverOf(given, request)
   if (dryRun === true) return runSync(given, receiver?.request ?? request)
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
-  await requireRecords(context, [operation])
+  await context.requireRecords([operation])
   await confirmCall(context, request)
   if (isSent) return runSync(context, request)
   const run = async (interrupted?: AbortSignal): Promise<number> => {

@@ -13,7 +13,6 @@ import { formatCredits, formatNumber } from '../output/text.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { extraOf } from './extras.js'
-import { requireRecords } from './missing-data.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
 import { paginationOf, sendRequest, type WholeReply } from './send.js'
 import { findStored } from './spending.js'
@@ -35,7 +34,7 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     return exitCodes.ok
   }
   const shown = withFields(context, shape)
-  await requireRecords(context, [operation])
+  await context.requireRecords([operation])
   const reply = await sendAndPrint(shown, request)
   if (!isOk(reply)) return reportRefusal(context, operation, reply, request)
   return reportSuccess(context, request, reply)

@@ -33,14 +33,13 @@ import { noteSourceShown } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
 import { countMatches } from './count-matches.js'
 import { owners, readRemaining } from './limits.js'
-import { requireRecords } from './missing-data.js'
 import { reportRefusal } from './print.js'
 import { callOnce } from './send.js'
 
 /** Asks before a large price, and before every import without a limit. Throws Stop where the answer is no. */
 export async function confirmCall(context: Context, { operation, shape, input }: OperationRequest) {
   if (!canAsk(context)) return
-  await requireRecords(context, [operation])
+  await context.requireRecords([operation])
   if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
     return confirmImport(context, operation, input)
   const most = maxCreditsOf(operation, shape, input)

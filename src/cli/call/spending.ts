@@ -18,9 +18,9 @@ import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
 import { countOf, formatAge } from '../output/text.js'
 import { openOwnEngine } from '../target/local-target.js'
+import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
-import { answersFrom } from './missing-data.js'
 
 /** Of this machine, or of all machines that share a database. It closes with the command. */
 export async function openSpending(context: Machine, { database: address }: RunsLocation = {}) {

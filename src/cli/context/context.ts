@@ -156,6 +156,8 @@ export interface Context extends Machine {
   notifySamples(): Promise<void>
   /** Returns an operation as the chosen target charges and counts it, as far as this machine knows. */
   priced(operation: Operation): Promise<Operation>
+  /** Throws a Refusal (exit 2) where this machine is asked and has no records that one of the operations could find. */
+  requireRecords(rows: readonly Operation[]): Promise<void>
   /** Whether the chosen target asks data vendors of its workspace (for one of these kinds), as far as this machine knows. */
   hasVendors(kinds?: readonly VendorKind[]): Promise<boolean>
   /** Returns the worker of the local target. It is stopped with the command. */

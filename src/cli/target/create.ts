@@ -150,6 +150,7 @@ function contextOf(
       catalogue: local.catalogue,
       worker: local.worker,
       isLocal: () => chosen().kind === 'local' && caller === undefined,
+      requireRecords: async (rows) => (await import('./required-records.js')).requireRecords(context, rows),
       hasVendors: async (kinds) => context.isLocal() && local.hasVendors(kinds),
       caller: async () => {
         const target = chosen()

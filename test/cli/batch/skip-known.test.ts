@@ -106,6 +106,7 @@ describe('--skip-known', () => {
   })
 
   it('knows people by their email addresses, profile URLs and names', async () => {
+    await here.fill('people', 'full_name,company_domain\nEve Young,initech.example\n')
     write('people.csv', [
       'First name,Last name,Company domain',
       'Ada,Love,acme.example',

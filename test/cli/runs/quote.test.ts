@@ -207,6 +207,7 @@ describe('quotes and earlier runs', () => {
 })
 
 it('estimates the minimum time from the rate limits', async () => {
+  await here.fill('people', 'full_name,company_domain\nEve Young,initech.example\n')
   const urls = Array.from({ length: 250 }, (_, at) => `https://www.network.example/company/c${at}`)
   here.write('in.csv', `company_network_url\n${urls.join('\n')}\n`)
   const { json } = await here.run('accounts count-profiles --csv in.csv --dry-run')

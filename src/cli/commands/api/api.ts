@@ -5,7 +5,6 @@ import { type Operation, operations } from '../../../api/operations/table.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Fields, resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import { writeTo } from '../../../runs/output/writer.js'
-import { requireRecords } from '../../call/missing-data.js'
 import { printRefusedBody } from '../../call/print.js'
 import { everyPage, type WholeReply, waitForRateLimits } from '../../call/send.js'
 import { createSpendingLayer } from '../../call/spending.js'
@@ -47,7 +46,7 @@ export const apiCommand: CommandFactory = ({ command }) =>
       else if (isOk(reply)) await print(context, body)
       else if (isJson(context)) await printRefusedBody(context, body)
       // What an empty catalogue answers is printed as it came, and is no answer.
-      if (isOk(reply) || status === 404) await requireRecords(context, rows)
+      if (isOk(reply) || status === 404) await context.requireRecords(rows)
       if (!isOk(reply)) return reportError(context, reportOfAnswer(status, body, context.isLocal()))
       if (reply.incomplete) throw reply.incomplete
       return exitCodes.ok

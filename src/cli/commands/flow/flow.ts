@@ -15,7 +15,6 @@ import { formatSkipped, formatSuspect } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
-import { requireRecords } from '../../call/missing-data.js'
 import type { Context } from '../../context/context.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
@@ -148,7 +147,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const asking = [flow.source, ...flow.steps].flatMap((step) =>
     step?.kind === 'lookup' ? [step.operation] : [],
   )
-  await requireRecords(context, asking)
+  await context.requireRecords(asking)
   const listed = await readListed(context, flow)
   if (canAsk(context)) {
     const quote = await makeFlowQuote(context, flow, path, listed.length, { database })
