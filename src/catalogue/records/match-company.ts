@@ -73,13 +73,21 @@ export async function matchCompany(
   return isOther ? undefined : company
 }
 
-/** Returns whether a company and a name have legal forms that no country has both of: `Merck KGaA`, `Merck & Co. Inc.`. */
+/**
+ * Returns whether a company and a name have legal forms that no country has both of, or only the name has partners beside a
+ * form of the company: `Merck KGaA`, and `Merck & Co. Inc.` or `Merck & Co.`.
+ */
 function hasOtherForm(company: CompanyMatch, name: string): boolean {
   const own = readName(company)
-  const countries = own === name ? undefined : findFormCountries(name)
-  const others = countries && findFormCountries(own)
-  return others !== undefined && ![...others].some((country) => countries?.has(country))
+  if (own === name) return false
+  const countries = findFormCountries(name)
+  const isPartnership = hasPartners.test(foldText(name)) && !hasPartners.test(foldText(own))
+  const others = countries || isPartnership ? findFormCountries(own) : undefined
+  if (others === undefined) return false
+  return isPartnership || ![...others].some((country) => countries?.has(country))
 }
+
+const hasPartners = / (?:and|und|et|og|och|y) (?:co|cie|comp|company|compagnie)(?: |$)/
 
 const readName = ({ record }: CompanyMatch): string => (JSON.parse(record) as { name?: string }).name ?? ''
 

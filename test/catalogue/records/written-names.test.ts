@@ -51,6 +51,25 @@ describe('a company whose name was written as CRMs store it', () => {
     expect(found.filter(Boolean).length / found.length).toBeGreaterThanOrEqual(0.99)
   })
 
+  it('is no other one that lacks the partners of its name, where the catalogue does not have it', async () => {
+    const there = await openWith([
+      { name: 'Merck KGaA', country: 'DE', domain: 'merckgroup.example' },
+      { name: 'Tiffany and Company', country: 'US', domain: 'tiffany.example' },
+      { name: 'Oppenheim GmbH & Co. KG', country: 'DE', domain: 'oppenheim.example' },
+      { name: 'Brown', country: 'US', domain: 'brown.example' },
+    ])
+    const partners = ['Merck + Co.', 'Merck & Co.', 'Merck und Co', 'Merck & Company', 'MERCK & CO., INC.']
+    for (const name of partners) expect([name, await nameOf(there, name)]).toEqual([name, undefined])
+    for (const [name, own] of [
+      ['Merck', 'Merck KGaA'],
+      ['Tiffany & Co.', 'Tiffany and Company'],
+      ['Oppenheim & Co', 'Oppenheim GmbH & Co. KG'],
+      ['Brown & Co.', 'Brown'],
+    ] as const)
+      expect([name, await nameOf(there, name)]).toEqual([name, own])
+    await there.close()
+  })
+
   it('is itself in each pair of similar names', async () => {
     for (const [one = '', at = '', other = '', there = ''] of pairs) {
       expect(await nameOf(catalogue, one, at)).toBe(one)
