@@ -4,7 +4,15 @@ import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import manifest from '../package.json' with { type: 'json' }
 import type { InputTo, OutputOf } from './api/areas/shapes.js'
-import { type Caller, type CallOptions, compose, type Input, isOk, type Reply } from './api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  compose,
+  type Input,
+  isFromStore,
+  isOk,
+  type Reply,
+} from './api/calls/caller.js'
 import type { WireNames } from './api/calls/wire-names.js'
 import type { OperationId } from './api/operations/table.js'
 import type { Clock, Ids, Targets } from './api/ports/ports.js'
@@ -12,15 +20,19 @@ import { providerKeyName } from './api/values/key-names.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'
 import { type Catalogue, openCatalogue } from './catalogue/catalogue.js'
 import { governed } from './client/governed.js'
+import { isKnown } from './client/kept-keys.js'
 import { createRemote, type RemoteOptions } from './client/remote.js'
 import { createSender } from './client/sender.js'
 import { type Admin, createAdmin } from './engine/admin/admin.js'
 import { sharedClock } from './engine/clock.js'
 import { createEngine } from './engine/request/engine.js'
+import { createPayers } from './engine/request/payer.js'
 import { openEngineDatabase } from './engine/tables/schema.js'
 import { createWorker, type Worker } from './engine/worker/worker.js'
 import { type HandlerOptions, handler as handlerOf } from './http/handler.js'
 import { lazyVendors } from './providers/lazy.js'
+import { reusedAnswers } from './runs/reused-answers.js'
+import { engineName, toWorkspaceName } from './runs/target-name.js'
 import { openShared } from './storage/database/open.js'
 import { isPostgres, locationProblem } from './storage/driver/connection.js'
 import { openSqlite } from './storage/driver/sqlite/driver.js'
@@ -51,6 +63,13 @@ interface EngineOptions {
   readonly ids?: Ids
   /** Where webhooks may be delivered besides public addresses. */
   readonly targets?: Targets
+  /**
+   * Path or `postgres://` address of the database of paid answers, such as `state.db` in the home of commands. With it,
+   * what was paid for in the last 30 days is not paid for again.
+   */
+  readonly state?: string
+  /** How old a paid answer may be, in milliseconds; 0 reuses none. By default 30 days. */
+  readonly maxAgeMs?: number
 }
 
 /** A local engine with its administration and the data behind it. */
@@ -95,15 +114,41 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
   })
   const ports = { store, source: catalogue, vendors, clock, ids, sender, targets: () => targets }
   const worker = createWorker(ports)
-  const caller = createEngine({ ...ports, accepted: () => worker.wake() })
+  const asked = createEngine({ ...ports, accepted: () => worker.wake() })
+  const admin = createAdmin({ store, clock, ids })
+  const { state, maxAgeMs } = options
+  let caller = asked
+  if (state !== undefined) {
+    const payers = createPayers({ store, source: catalogue, clock, sleep: (ms) => pause(ms) })
+    const payerOf = async (apiKey: string) => {
+      const payer = await payers(apiKey)
+      const [first] = payer ? await admin.workspaces() : []
+      const notBefore = (await catalogue.origins())?.changedAt ?? 0
+      return payer && first && { ...payer, target: engineName(first), notBefore }
+    }
+    const database = await openState(state)
+    const reused = reusedAnswers({
+      clock,
+      database,
+      state,
+      ids,
+      maxAgeMs,
+      isKnown,
+      keepsKeys: false,
+      sleep: pause,
+      payerOf,
+    })
+    closing.push(reused.close)
+    caller = compose([reused.layer], asked)
+  }
   const close = async () => {
     await worker.stop()
     for (const one of closing) await one()
     await sender.close()
-    await caller.close()
+    await asked.close()
     await catalogue.close()
   }
-  return { caller: withTypes(caller), admin: createAdmin({ store, clock, ids }), catalogue, worker, close }
+  return { caller: withTypes(caller), admin, catalogue, worker, close }
 }
 
 /** Returns a key that commands have stored beside an engine, as they do with `PROSPECT_HOME`. */
@@ -128,17 +173,20 @@ interface RemoteSettings
   /** Sent with each call that has no key of its own. */
   readonly apiKey?: string | undefined
   /**
-   * Path of a database that remembers the server's rate windows and the keys of calls with an unknown outcome.
-   * Processes that share it respect the windows together. Without it nothing is remembered.
+   * Path of a database that remembers the server's rate windows, the keys of calls with an unknown outcome, and what was
+   * paid for, which is not paid for again for 30 days. Processes that share it respect the windows together. Without it
+   * nothing is remembered.
    */
   readonly state?: string | undefined
+  /** How old a paid answer may be, in milliseconds; 0 reuses none. By default 30 days. */
+  readonly maxAgeMs?: number | undefined
   /** The plan of the workspace on the server; its requests per minute are respected. */
   readonly plan?: string | undefined
 }
 
 /** Opens the caller of another server. */
 export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
-  const { baseUrl, apiKey, state, plan, ...rest } = settings
+  const { baseUrl, apiKey, state, plan, maxAgeMs, ...rest } = settings
   const urls = [baseUrl, ...(rest.otherUrls ?? [])].map((url) => new URL(url))
   for (const [at, { origin, pathname }] of urls.entries())
     if (!/^[^,]*\/api\/v2\/?$/.test(pathname))
@@ -151,10 +199,24 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
   const database = await openState(state)
   const memory = serverMemory(database, origin)
   const server = createRemote({ ...shared, remembered: memory })
-  const caller = compose(governed({ memory, origin, plan, names: rest.names, ...ports }), server)
+  const target = baseUrl.replace(/\/$/, '')
+  const reused = reusedAnswers({
+    clock: systemClock,
+    database,
+    state,
+    ids: systemIds,
+    maxAgeMs,
+    isKnown,
+    names: rest.names,
+    keepsKeys: !isPostgres(state),
+    sleep: pause,
+    payerOf: async (key) => ({ target, workspace: toWorkspaceName(key), notBefore: 0 }),
+  })
+  const layers = [reused.layer, ...governed({ memory, origin, plan, names: rest.names, ...ports })]
+  const caller = compose(layers, server)
   const close = async () => {
     await caller.close()
-    await database.close()
+    await reused.close()
   }
   return withTypes({ ...caller, close }, apiKey)
 }
@@ -197,21 +259,31 @@ export interface Refusal {
 }
 
 /** The reply of an operation: `ok` distinguishes success and refusal. */
-export type ReplyTo<Id extends OperationId> =
-  | (Omit<Reply, 'body'> & { readonly ok: true; readonly body: OutputOf<Id> })
-  | (Omit<Reply, 'body'> & { readonly ok: false; readonly body: Refusal })
+export type ReplyTo<Id extends OperationId> = Omit<Reply, 'body'> & {
+  /** Whether it was paid for before; `headers.age` says how many seconds ago. */
+  readonly reused: boolean
+} & ({ readonly ok: true; readonly body: OutputOf<Id> } | { readonly ok: false; readonly body: Refusal })
+
+/** Options of a call; `refresh` asks anew for what was paid for before. */
+export interface TypedCallOptions extends CallOptions {
+  readonly refresh?: boolean | undefined
+}
 
 /** A caller whose requests and replies have the types of their operation. It is also a `Caller`. */
 export interface TypedCaller extends Omit<Caller, 'call'> {
-  call<Id extends OperationId>(id: Id, input: InputTo<Id>, options?: CallOptions): Promise<ReplyTo<Id>>
+  call<Id extends OperationId>(id: Id, input: InputTo<Id>, options?: TypedCallOptions): Promise<ReplyTo<Id>>
 }
 
 /** Types a caller, and adds a key to the calls whose options have none. */
 function withTypes(caller: Caller, apiKey?: string): TypedCaller {
-  const call = async (id: OperationId, input: Input, options: CallOptions = {}) => {
-    const isKeyless = apiKey !== undefined && !('apiKey' in options)
-    const reply = await caller.call(id, input, isKeyless ? { ...options, apiKey } : options)
-    return { ...reply, ok: isOk(reply) }
+  const call = async (id: OperationId, input: Input, given: TypedCallOptions = {}) => {
+    const { refresh, ...options } = given
+    const reply = await caller.call(id, input, {
+      ...options,
+      ...(apiKey !== undefined && !('apiKey' in options) ? { apiKey } : {}),
+      ...(refresh ? { maxAgeMs: 0 } : {}),
+    })
+    return { ...reply, ok: isOk(reply), reused: isFromStore(reply) }
   }
   return { ...caller, call: call as TypedCaller['call'] }
 }

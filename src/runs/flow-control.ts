@@ -13,7 +13,7 @@ export class StopReason {
   readonly #controller = new AbortController()
   #bug: { readonly error: unknown } | undefined
   /** Aborted when the run has to end. */
-  readonly signal = this.#controller.signal
+  readonly signal: AbortSignal = this.#controller.signal
   cause: Cause | undefined
   /** Whether reading, writing or recording failed, so that no recorded answers can be written either. */
   isFault = false

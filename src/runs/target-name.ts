@@ -18,3 +18,7 @@ export const shownTarget = (name: string): string => (isEngineName(name) ? local
 
 /** Whether a recorded name is that of a server. */
 export const isServerName = (name: string): boolean => shownTarget(name) !== localName
+
+/** Returns what names the workspace of a server's key: nothing but the key says which one it is. */
+export const toWorkspaceName = (key: string): string =>
+  createHash('sha256').update(`workspace ${key}`).digest('hex').slice(0, 16)

@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { newSecret, sign } from '../../src/api/webhooks/signature.js'
 import { handler, openEngine, remote, verify } from '../../src/index.js'
+import { serves } from '../cli/call/serving.js'
 import { closeAfterTest, freePort } from '../client/listeners.js'
 import { served } from '../client/serving.js'
 import { machine } from '../support/command.js'
@@ -64,6 +65,60 @@ describe('the library', () => {
       const { stdout, stderr, exitCode } = await launch(program, [], folder.path, {})
       expect([exitCode, stdout, stderr]).toEqual([0, 'Acme Robotics 1', ''])
     }
+  })
+
+  it('pays once for what it, the commands of the same home, and other programs look up within 30 days', async () => {
+    const here = machine(folder.path)
+    await here.setUp()
+    await here.fill('companies', 'name,domain\nAcme,acme.example\nBolt,bolt.example\n')
+    const key = await here.newKey()
+    const before = await here.balance()
+    await here.run('accounts enrich --domain bolt.example')
+    const places = { engine: here.path('engine.db'), catalogue: here.path('catalogue.db') }
+    const engine = await openEngine({ ...places, state: here.path('state.db') })
+    const ask = (domain: string, options = {}) =>
+      engine.caller.call('accounts.enrich', { domain }, { apiKey: key, ...options })
+    const [first, again] = await Promise.all([ask('acme.example'), ask('www.acme.example')])
+    const seen = [first, again, await ask('acme.example'), await ask('bolt.example')]
+    expect(seen.map(({ status, credits }) => [status, credits])).toEqual([
+      [200, 1],
+      ...Array(3).fill([200, 0]),
+    ])
+    expect(seen.map(({ reused }) => reused)).toEqual([false, true, true, true])
+    expect(await ask('acme.example', { refresh: true })).toMatchObject({ reused: false, credits: 1 })
+    expect((await ask('acme.example', { apiKey: 'pk_unknown' })).status).toBe(401)
+    await engine.catalogue.importRecords('companies', [{ name: 'Acme AG', domain: 'acme.example' }])
+    expect(await ask('acme.example')).toMatchObject({ reused: false, body: { name: 'Acme AG' } })
+    await engine.close()
+    const { json } = await here.run('accounts enrich --domain acme.example --json')
+    expect(json).toMatchObject({ name: 'Acme AG', _source: 'reused' })
+    expect(before - (await here.balance())).toBe(4)
+    const plain = await openEngine(places)
+    expect(
+      await plain.caller.call('accounts.enrich', { domain: 'acme.example' }, { apiKey: key }),
+    ).toMatchObject({
+      reused: false,
+      credits: 1,
+    })
+    await plain.close()
+  })
+
+  it('pays a server once with its state, under each key, and pays again without', async () => {
+    const { baseUrl, key: apiKey } = await serves(0, 1)
+    const settings = { baseUrl, apiKey }
+    const asked = async (more: Partial<Parameters<typeof remote>[0]>, options = {}) => {
+      const caller = await remote({ ...settings, ...more })
+      const reply = await caller.call('accounts.enrich', { domain: 'robots-0.example' }, options)
+      await caller.close()
+      return [reply.status, reply.credits, reply.reused]
+    }
+    const state = folder.at('state.db')
+    expect(await asked({ state })).toEqual([200, 1, false])
+    expect(await asked({ state })).toEqual([200, 0, true])
+    expect(await asked({ state }, { refresh: true })).toEqual([200, 1, false])
+    expect(await asked({ state, maxAgeMs: 0 })).toEqual([200, 1, false])
+    expect(await asked({})).toEqual([200, 1, false])
+    expect((await asked({ state, apiKey: 'pk_other' }))[0]).toBe(401)
   })
 
   it('asks the data vendors of a home of the commands, with the keys that are stored there', async () => {

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject } from '../../api/values/objects.js'
+import { toWorkspaceName } from '../../runs/target-name.js'
 import type { GlobalOptions, Home, Machine, Streams } from './context.js'
 import { Stop, UsageError } from './errors.js'
 import { checkSecret, prepareHome, readPrivateJson, writePrivate } from './home.js'
@@ -41,10 +41,6 @@ export function storedKey(home: Home, name: string): string | undefined {
   const keys = readKeys(home)
   return Object.hasOwn(keys, name) ? keys[name]?.key : undefined
 }
-
-/** Returns what names the workspace of a server's key: nothing but the key says which one it is. */
-export const toWorkspaceName = (key: string): string =>
-  createHash('sha256').update(`workspace ${key}`).digest('hex').slice(0, 16)
 
 /** Returns what is known of a key; `undefined` where it is not the stored one. */
 export function findStoredKey(home: Home, owner: KeyOwner, key: string | undefined): StoredKey | undefined {

@@ -1,9 +1,9 @@
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
-import { engineName, localName } from '../../runs/target-name.js'
+import { engineName, localName, toWorkspaceName } from '../../runs/target-name.js'
 import type { Context, GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
-import { findStoredKey, toWorkspaceName } from '../context/credentials.js'
+import { findStoredKey } from '../context/credentials.js'
 import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
 
