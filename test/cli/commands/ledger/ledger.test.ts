@@ -171,7 +171,10 @@ describe('a paid call with an unknown outcome', () => {
     'pays once when the command runs again after this fault: %j',
     async (rules) => {
       const [first, again] = await runTwice(rules)
-      expect([first.code, first.stderr]).toEqual([10, expect.stringContaining('It is unknown whether the work was done and charged')])
+      expect([first.code, first.stderr]).toEqual([
+        10,
+        expect.stringContaining('It is unknown whether the work was done and charged'),
+      ])
       expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('same idempotency key')])
       expect(again.json).toMatchObject({ domain: 'known.example' })
       expect(await there.bench.balance()).toBe(999)
