@@ -202,6 +202,7 @@ const missingPages: Readonly<Record<string, string>> = {
   empty: 'the last one is empty',
   no_cursor: 'gives no cursor for them',
   same_cursor: 'gives a cursor that was used before',
+  same_page: 'sends a page that has come before',
   too_many: 'there were {max,} already',
 }
 

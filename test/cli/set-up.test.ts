@@ -59,6 +59,11 @@ describe('a job that runs where nothing was set up', () => {
     expect([far.code, errorOf(far).code]).toEqual([3, 'key'])
   })
 
+  it.each(['worker', 'engine jobs run'])('has no queue that could be worked on: %s', async (line) => {
+    await ends(here.run(line), 2, 'is not set up', 'prospect init')
+    expect(readdirSync(here.home)).toEqual([])
+  })
+
   it('prints a single request with --dry-run, and creates nothing', async () => {
     const { json } = await here.run('accounts enrich --domain acme.example --dry-run')
     expect(json).toMatchObject({ body: { domain: 'acme.example' }, source: { kind: 'empty' } })

@@ -1,6 +1,6 @@
 import { isFromStore, isOk, type Reply } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { isMetered } from '../../api/operations/facts.js'
+import { isMetered, isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing } from '../../api/operations/table.js'
 import { isObject, withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/cost.js'
@@ -12,7 +12,9 @@ import { numberAt } from '../output/records.js'
 import { formatCredits, formatNumber } from '../output/text.js'
 import { targetTime } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
+import { checkWeek } from './confirm.js'
 import { extraOf } from './extras.js'
+import { weekLeft } from './limits.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields, withKnownFields } from './print.js'
 import { paginationOf, sendRequest, type WholeReply } from './send.js'
 import { findStored } from './spending.js'
@@ -28,10 +30,19 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     const stored = (await findStored(context, request)) && { in_store: true, price: { min: 0, max: 0 } }
     const source = await context.source()
     const quota = operation.quota && { [`${operation.quota}_max`]: input.limit ?? null }
-    await print(context, { ...quote, ...stored, ...quota, ...search, ...(source && { source }) })
+    const week = isPriced(operation) && !stored ? await weekLeft(context) : undefined
+    const allowance = week === undefined ? {} : { weekly_allowance: week }
+    await print(context, {
+      ...quote,
+      ...stored,
+      ...allowance,
+      ...quota,
+      ...search,
+      ...(source && { source }),
+    })
     if (quota && input.limit === undefined)
       context.notify(`Without --limit, all that match count against the quota of ${operation.quota}.`)
-    return exitCodes.ok
+    return week === undefined ? exitCodes.ok : checkWeek(context, operation, quote.price.max, week)
   }
   const shown = withFields(context, shape)
   await context.requireRecords([operation])

@@ -154,9 +154,22 @@ const refusals = {
 } as const
 
 function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
-  const refusal = refusals[shortage]
+  return reportShort(context, refusals[shortage], shortageText(quote, shortage))
+}
+
+/** Returns 0 where a request can be paid from what a week has left, else the exit code of the refusal to expect. */
+export function checkWeek(context: Context, operation: Operation, most: number | null, left: number) {
+  // Of jobs, as many are given as the week permits.
+  const least = most === null || operation.price.job !== undefined ? 1 : most
+  if (least <= left) return exitCodes.ok
+  const price = most === null ? '' : `, which can cost ${formatCredits(most)}`
+  const text = `The ${formatCredits(left)} left of this week do not cover this request${price}`
+  return reportShort(context, refusals.weekly_limit, text)
+}
+
+function reportShort(context: Context, refusal: (typeof refusals)[Shortage], error: string) {
   const row: { readonly exit: number; readonly code?: string } = errors[refusal]
-  const [error, code] = [shortageText(quote, shortage), row.code ?? null]
+  const code = row.code ?? null
   const hint = hintOfFailure({ means: refusal }, context.isLocal())
   return reportError(context, { error, code, status: null, exit_code: row.exit, hint })
 }

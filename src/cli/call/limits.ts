@@ -64,6 +64,16 @@ function weekOf({ body }: Reply): Limits['weekly'] {
   return { limit, spent, held, left, resetsAt, servers: [] }
 }
 
+/** Returns what the week of the owner of the key has left; `undefined` without a limit, and where nobody says it. */
+export async function weekLeft(context: Context): Promise<number | undefined> {
+  if (!context.isLocal()) {
+    const account = await callOnce(context, 'account.show', {}).catch(() => undefined)
+    return account && isOk(account) ? weekOf(account)?.left : undefined
+  }
+  if (!(await context.isSetUp())) return undefined
+  return (await (await context.admin()).limits(await context.apiKey())).weekly?.left
+}
+
 function quotasOf({ body }: Reply): Limits['quotas'] {
   const known = quotaNames.flatMap((name) => {
     const [limit, remaining] = [numberAt(body, `limits.${name}`), numberAt(body, `credits.${name}`)]

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
 import {
   ageOf,
@@ -18,6 +19,7 @@ import { isShortLimit } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
+import { toJson } from '../../api/values/json.js'
 import { type Fields, isObject, once } from '../../api/values/objects.js'
 import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
 import type { Context } from '../context/context.js'
@@ -157,21 +159,26 @@ const maxPages = 10_000
 
 /**
  * Ends with the last page, or one that fails. Throws a Refusal behind the pages that came where the server says that there
- * are more, and gives none: its cursor is missing or was used before, or a page is empty.
+ * are more, and gives none: its cursor is missing or was used before, or a page is empty or one that has come already.
  */
 export async function* readPages(ask: (input: Input) => Promise<Reply>, input: Input): AsyncGenerator<Reply> {
   const seen = new Set<unknown>()
+  const pages = new Set<string>()
   let rows = 0
   for (let { cursor } = input; ; ) {
     seen.add(cursor)
     const page = await ask({ per_page: rowsPerPage, ...input, ...(cursor === undefined ? {} : { cursor }) })
-    yield page
     const { has_more, next_cursor, total_count: total } = isOk(page) ? paginationOf(page) : {}
+    const lists = listsIn(page)
+    const found = lists.reduce((sum, [, list]) => sum + list.length, 0)
+    const refuse = (reason: string) => new Refusal('pages.incomplete', { reason, rows, total, max: maxPages })
+    const isNew = !seen.has(next_cursor) && found > 0
+    if (has_more === true && isNew && isRepeated(lists, pages)) throw refuse('same_page')
+    yield page
     if (has_more !== true) return
-    const found = listsIn(page).reduce((sum, [, list]) => sum + list.length, 0)
     rows += found
     const reason = whyNoMore(next_cursor, seen, found)
-    if (reason !== undefined) throw new Refusal('pages.incomplete', { reason, rows, total, max: maxPages })
+    if (reason !== undefined) throw refuse(reason)
     cursor = next_cursor
   }
 }
@@ -182,6 +189,13 @@ function whyNoMore(next: unknown, seen: ReadonlySet<unknown>, found: number): st
   if (seen.has(next)) return 'same_cursor'
   if (found === 0) return 'empty'
   return seen.size >= maxPages ? 'too_many' : undefined
+}
+
+/** Whether a page has come before, under another cursor. */
+function isRepeated(lists: unknown, pages: Set<string>): boolean {
+  const count = pages.size
+  pages.add(createHash('sha256').update(toJson(lists)).digest('base64'))
+  return pages.size === count
 }
 
 /** A reply with the rows of all pages, and why some are missing. */

@@ -71,6 +71,16 @@ it.each([
   ],
   ['gives no cursor', [page(['a'], { has_more: true })], 1, 'gives no cursor for them'],
   [
+    'repeats a page under another cursor',
+    [
+      page(['a'], { has_more: true, next_cursor: 'c1' }),
+      page(['b'], { has_more: true, next_cursor: 'c2' }),
+      page(['a'], { has_more: true, next_cursor: 'c3' }),
+    ],
+    3,
+    'sends a page that has come before',
+  ],
+  [
     'sends an empty page',
     [page(['a'], { has_more: true, next_cursor: 'c1' }), page([], { has_more: true, next_cursor: 'c2' })],
     2,

@@ -45,6 +45,7 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
       }),
     command('run', 'Run all queued jobs and send all due webhooks, once')
       .withTarget('networkName', 'premiumName')
+      .reads('engine')
       .run(async (outer) => {
         const names = namesOf(outer.globals, {})
         const context = names ? outer.withDatabase(outer.home.engine, { names }) : outer

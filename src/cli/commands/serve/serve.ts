@@ -14,7 +14,7 @@ import type { Context, GlobalOptions } from '../../context/context.js'
 import { UsageError } from '../../context/errors.js'
 import { writePrivate } from '../../context/home.js'
 import { aborted, interruptible } from '../../context/io.js'
-import { notifyUnlessWritable, openWhenWritable } from '../../context/open-databases.js'
+import { notifyUnlessWritable, notSetUp, openWhenWritable } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { engineOption, type OptionsOf, optionRows, repeated } from '../../options/values.js'
 import { deliveringOptions, refusedSecret, secretOptions, targetsOf } from '../../options/webhooks.js'
@@ -192,6 +192,8 @@ async function runWorker(outer: Context, { options }: Invocation<OptionsOf<typeo
   const context = outer.withDatabase(database ?? outer.home.engine, { targets, names, deliveryShape })
   if (database !== undefined && !isShared && !existsSync(context.home.engine))
     throw new Refusal('usage.worker_database', { engine: context.home.engine })
+  // That of several machines may be set up by another one, which starts later.
+  if (!isShared && !(await context.isSetUp())) throw notSetUp(context.home)
   const work = await openWhenWritable(context, () => openEngineWork(context))
   if (!work) return
   await notifyUnlessWritable(context)

@@ -118,6 +118,37 @@ describe('a member behind a proxy', () => {
     expect(errorOf(short)).toMatchObject({ code: 'workspace_limit_exceeded' })
   })
 
+  it('is told by --dry-run of one lookup what their week leaves, with exit 5 where that does not cover it', async () => {
+    const { join, proxy } = await team()
+    const ann = await join('ann@example.com', '--weekly-limit 2')
+    const bob = await join('bob@example.com')
+    const enrich = 'accounts enrich --domain known.example --json'
+    const contact = '--network-url https://www.network.example/in/known --enrichment-type email --json'
+    const dry = async (member: typeof ann, line: string) => {
+      const ended = await member.run(`${line} --dry-run`)
+      return [
+        ended.code,
+        (ended.json as { weekly_allowance?: number }).weekly_allowance,
+        ended.stderr,
+      ] as const
+    }
+    expect(await dry(ann, enrich)).toEqual([0, 2, ''])
+    expect(await dry(bob, enrich)).toEqual([0, undefined, ''])
+    expect(await dry(ann, `contacts waterfall --sync ${contact}`)).toEqual([
+      5,
+      2,
+      expect.stringContaining(
+        'The 2 credits left of this week do not cover this request, which can cost 3 credits',
+      ),
+    ])
+    await ends(ann.run(enrich), 0)
+    await ends(proxy.machine.run('engine members set ann@example.com --weekly-limit 1'), 0)
+    const other = await dry(ann, 'accounts enrich --domain other.example --json')
+    expect(other).toEqual([5, 0, expect.stringContaining('"code":"workspace_limit_exceeded"')])
+    // What was paid for costs nothing again.
+    expect(await dry(ann, enrich)).toEqual([0, undefined, ''])
+  })
+
   it('looks up personal addresses with their own consent, not that of the owner of the key', async () => {
     const { bench, proxy, join } = await team()
     const request = {
