@@ -12,7 +12,7 @@ import {
 import type { z } from 'zod'
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
-import { type Details, type LocalCode, Refusal } from '../api/calls/errors.js'
+import { ApiError, type Details, type LocalCode, Refusal } from '../api/calls/errors.js'
 import { isPriced } from '../api/operations/facts.js'
 import {
   immediateOperation,
@@ -23,7 +23,8 @@ import {
 } from '../api/operations/table.js'
 import { withNamedIds } from '../api/schemas/enumerations.js'
 import { explainIssue } from '../api/validation/explain-issue.js'
-import { describeValue } from '../api/validation/validate.js'
+import { withOwnWebhook } from '../api/validation/own-webhook.js'
+import { describeValue, validate } from '../api/validation/validate.js'
 import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject, nameFields } from '../api/values/objects.js'
 import { type FieldType, parseExpression } from '../lists/expressions.js'
@@ -232,7 +233,16 @@ class Reader {
     if (Object.hasOwn(inputKinds, key)) return this.#checked<FlowInput>(inputKinds, key, given, ['input'])
     const row = operation(key as OperationId)
     const shape = await shapeOf(row.id)
+    const before = this.problems.length
     const filters = this.#request(given[key], ['input', key], row, shape)
+    // A search needs some filter, whatever each of them is.
+    if (filters && this.problems.length === before)
+      try {
+        validate(row.id, shape, withOwnWebhook(row.id, shape, filters))
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        this.#add(['input', key], 'value', { reason: nameFields(error.message) })
+      }
     this.#names(given, ['input'], [key])
     return filters && { kind: 'search', operation: row, shape, input: filters }
   }

@@ -9,7 +9,7 @@ import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/list-index.js'
 import { changeRun } from '../lookups/leases.js'
 import { openNumbers } from '../lookups/numbers.js'
-import { identifiedOf } from '../lookups/store.js'
+import { failedRowsOf, identifiedOf } from '../lookups/store.js'
 import { hashOfFile, isForeign, isOutdated, likeOf } from '../runs/find-run.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { stopKilledRuns } from '../runs/killed-runs.js'
@@ -78,6 +78,8 @@ export interface FlowPorts extends RunPorts {
 export interface FlowRecord {
   readonly flow: string
   readonly steps: readonly StepCount[]
+  /** How many rows each step makes of one. */
+  readonly rowsOfOne: readonly number[]
   readonly written: number
   readonly stopped?: FlowStop | undefined
   /** The runs that its budget is for: those of its steps, also ones that were begun anew. */
@@ -159,10 +161,13 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const { credits } = flow.budget
   const { runs = [] } = known ? (parseJson(known.request) as FlowRecord) : {}
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [...runs] }
-  const toRecord = (steps: readonly StepCount[], stopped?: FlowStop): string => {
+  const rowsOfOne = steps.map((step) =>
+    step.kind === 'lookup' && step.place === 'people' ? Number(step.constants.limit) : 1,
+  )
+  const toRecord = (counts: readonly StepCount[], stopped?: FlowStop): string => {
     const { name } = flow
     const { written } = outputs
-    const own = { flow: name, steps, written, stopped, globals: asked.targetOptions }
+    const own = { flow: name, steps: counts, rowsOfOne, written, stopped, globals: asked.targetOptions }
     return toJson({ ...own, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
@@ -324,19 +329,28 @@ async function forgetRuns({ database, locks }: RunRecords, runs: readonly Run[])
   }
 }
 
-/** Returns what finished runs of a flow have looked up first. */
+/** Returns what finished runs of a flow have looked up first, but for rows that failed later: these are taken again. */
 async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRecords, past: readonly Run[]) {
   const seen = openNumbers()
   let brought = 0
   onClose(seen.close)
   for (const { request } of past) {
-    const { steps = [] } = parseJson(request) as Partial<FlowRecord>
+    const { steps = [], rowsOfOne = [] } = parseJson(request) as Partial<FlowRecord>
     brought = Math.max(brought, ...steps.map(({ isSource, out }) => (isSource ? out : 0)))
-    const first = steps.find(({ run, isSource }) => run !== null && !isSource)
-    const [run] = first?.run ? await runs.find(first.run) : []
+    const first = steps.findIndex(({ run, isSource }) => run !== null && !isSource)
+    const [run] = steps[first]?.run ? await runs.find(steps[first].run) : []
     if (!run) continue
-    for await (const { identity } of identifiedOf(database, run.number))
-      seen.add(hashNumber(hashOf(identity)))
+    const failed = new Set<number>()
+    let rowsOfFirst = rowsOfOne[first] ?? 1
+    for (const [at, step] of steps.entries()) {
+      if (at <= first) continue
+      const [later] = step.run ? await runs.find(step.run) : []
+      for (const row of later ? await failedRowsOf(database, later.number) : [])
+        failed.add(Math.floor(row / rowsOfFirst))
+      rowsOfFirst *= rowsOfOne[at] ?? 1
+    }
+    for await (const { identity, row } of identifiedOf(database, run.number))
+      if (!failed.has(row)) seen.add(hashNumber(hashOf(identity)))
   }
   return {
     /** The most records that the search of the input has brought: those of its first steps are not all looked up. */

@@ -1195,6 +1195,12 @@ const identifiedSql = `SELECT l.row, l.identity, l.state, coalesce(l.body, o.bod
   WHERE l.run = ? AND l.row >= ? AND l.identity IS NOT NULL AND l.state IN ('found', 'not_found') ORDER BY l.row LIMIT ?`
 const atOnce = 256
 
+const failedSql = `SELECT row FROM lookups WHERE run = ? AND state IN ('failed', 'unknown')`
+
+/** Returns the rows of a run whose lookups failed, or have an unknown outcome. */
+export const failedRowsOf = async (driver: Driver, run: number): Promise<readonly number[]> =>
+  (await driver.read((reads) => reads.all<{ row: number }>(failedSql, run))).map(({ row }) => row)
+
 /** Yields the answers of a run that may serve other rows. */
 export async function* identifiedOf(driver: Driver, run: number) {
   const read = (last?: IdentifiedAnswer) =>

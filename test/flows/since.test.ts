@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { ends, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked } from '../support/flows.js'
@@ -31,6 +32,31 @@ since: last_run
 const found = 'name,score\nCompany 0,1\nCompany 1,1\nCompany 2,1\n'
 
 describe('a flow that takes what is new since its last run', () => {
+  it('takes rows again that failed in a later step, and pays for none of them twice', async () => {
+    await prepared()
+    const asked: string[] = []
+    const { origin } = closeAfterTest(
+      await answering(async (request, response) => {
+        const { name } = JSON.parse((await received(request)).body) as { name: string }
+        asked.push(name)
+        if (name === 'Company 1' && asked.length <= 3) response.statusCode = 500
+        response.end('{"score": 1}')
+      }),
+    )
+    const http = `{ http: { post: "${origin}", result: { score: score } } }`
+    here.write('flow.yaml', here.read('flow.yaml').replace(/\{ command.*\}/, http))
+    await ends(here.run('flow run flow.yaml'), 11, '1 failed')
+    const balance = await here.balance()
+    here.write('list.csv', `${here.read('list.csv')}company-3.example\n`)
+    await ends(here.run('flow run flow.yaml'), 0, '2 known from earlier runs')
+    expect(here.read('out.csv')).toBe('name,score\nCompany 1,1\nCompany 3,1\n')
+    expect([asked.slice(3).toSorted(), balance - (await here.balance())]).toEqual([
+      ['Company 1', 'Company 3'],
+      1,
+    ])
+    await ends(here.run('flow run flow.yaml'), 0, '4 known from earlier runs')
+  })
+
   it('is not run by two commands at once, and the second one writes nothing over what the first one finds', async () => {
     await prepared()
     const env = { ...(process.env as Record<string, string>), PROSPECT_HOME: here.home }
