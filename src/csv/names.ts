@@ -26,6 +26,28 @@ export const rejectColumns = ['_line', '_reason'] as const
 export const isOwnColumn = (name: string): boolean =>
   [...rejectColumns, ...statusColumns].some((own) => own === name)
 
+const firstNames = once(() =>
+  namesOf([['first_name', { sure: synonymsOf('people', 'first_name').sure ?? [] }]]),
+)
+const lastNames = once(() => namesOf([['last_name', { sure: synonymsOf('people', 'last_name').sure ?? [] }]]))
+
+/**
+ * Returns the position of a column of family names that is only called `Name`, as beside `Vorname`; -1 where there is none.
+ * Its cells are words, and no full names.
+ */
+export function familyNameIn(
+  header: readonly string[],
+  samples: readonly (readonly string[])[] = [],
+): number {
+  const names = header.map(normaliseName)
+  if (!names.some((name) => firstNames().has(name)) || names.some((name) => lastNames().has(name))) return -1
+  const at = names.findIndex(
+    (name) => ['name', 'nom', 'naam', 'nome'].includes(name) && !firstNames().has(name),
+  )
+  const cells = samples[at] ?? []
+  return cells.filter((cell) => /\S\s+\S/.test(cell)).length * 2 > cells.length ? -1 : at
+}
+
 /** Returns the name of a column in a file without a header. */
 export const toUnnamed = (_: unknown, at: number): string => `column_${at + 1}`
 

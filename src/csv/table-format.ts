@@ -90,10 +90,13 @@ const isAbove = (line: NamedLine, header: NamedLine): boolean =>
   (line.filled === header.filled &&
     (line.isRemark ? line.names < header.names : line.names === 0 && header.names === header.filled))
 
+/** A line that is drawn. */
+const ruler = /^[-=_+|\s]+$/
+
 /** Whether most rows below a line have no more cells than it. */
 function fitsBelow(lines: readonly TextLine[], index: number, at: number): boolean {
   const width = lines[index]?.counts[at] ?? 0
-  const below = lines.slice(index + 1, index + 1 + rowsBelow)
+  const below = lines.slice(index + 1, index + 1 + rowsBelow).filter(({ text }) => !ruler.test(text))
   const fitting = below.filter(({ counts }) => (counts[at] ?? 0) > 0 && (counts[at] ?? 0) <= width)
   return width > 0 && fitting.length * 2 > below.length
 }

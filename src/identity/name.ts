@@ -158,4 +158,4 @@ export const isNothing = (text: string): boolean => nothing.test(text) || nothin
 
 /** What spreadsheets and programs write where a value could not be computed: `#REF!`, `#¡REF!`, `#WERT!`, `#NV`. */
 export const errorValue =
-  /^\s*(?:#[¡¿]?[A-ZÀ-Þ/_]+\d?[!?]|#N\/[ABDV]|#NV|#ND|#I\/T|#GETTING_DATA|#(?:Error|Deleted|Name\?|Num!|Div\/0!|Type!|Func!)|#+|Err:\d{3}|\[object Object\])\s*$/
+  /^\s*(?:#[¡¿]?[A-ZÀ-Þ/_]+\d?[!?]|#N\/[ABDV]|#NV|#ND|#I\/T|#GETTING_DATA|#(?:Error|Deleted|Name\?|Num!|Div\/0!|Type!|Func!)|#+|Err:\d{3}|\[object Object\]|Loading(?:\.{3}|…))\s*$/

@@ -392,6 +392,7 @@ function tidyAddress(text: string): string {
     .replace(/^\[.*\]\((.*)\)$/s, '$1')
     .replace(/^(?:web(?:site)?|url|domain|site)\s*:\s*/i, '')
     .replace(quotes, '')
+    .replace(/^\*\./, '')
     .replace(brokenScheme, '')
     .split(/[\s,;|]+/)
   const isRemark = others.every((part) => /[.@]/.test(part)) || /^\(.*\)?$/.test(others.join(' '))

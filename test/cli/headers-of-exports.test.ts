@@ -165,3 +165,44 @@ it('a formula whose value a CSV file does not have is blank', async () => {
   const { code } = await here.run('accounts enrich --csv formula.csv -o out.csv --map name=')
   expect([code, here.rows('out.csv')[0]?._status]).toEqual([11, 'invalid'])
 })
+
+describe('a column that is only called Name beside one of first names', () => {
+  it.each(['Vorname,Name', 'Prénom,Nom', 'Voornaam,Naam', 'First name,Name'])(
+    'holds family names: %s',
+    async (header) => {
+      const [first, last] = header.split(',')
+      const people = `${header},Company\nAda,King,Acme\nBo,van der Berg,Acme\nCy,Roe,Acme\n`
+      expect(await lookup('contacts waterfall --enrichment-type email', people)).toEqual({
+        firstname: first,
+        lastname: last,
+        company_name: 'Company',
+      })
+      expect(await imported('people', people)).toEqual({
+        first_name: first,
+        last_name: last,
+        company_name: 'Company',
+      })
+    },
+  )
+
+  it('holds full names where these are, or where another column has the family names', async () => {
+    const full = 'Vorname,Name,Company\nAda,Ada King,Acme\n'
+    expect(await imported('people', full)).toMatchObject({ full_name: 'Name' })
+    const both = 'Vorname,Nachname,Name,Company\nAda,King,Ada,Acme\n'
+    expect(await imported('people', both)).toMatchObject({ last_name: 'Nachname', full_name: 'Name' })
+  })
+})
+
+it('lines that SAP draws are no rows, and none of them is the header', async () => {
+  const rule = '-'.repeat(30)
+  await here.setUp()
+  here.write(
+    'alv.txt',
+    `${rule}\n|Debitor|Name 1|Land|\n${rule}\n|100001|Acme|DE|\n|100002|Birch|CH|\n${rule}\n`,
+  )
+  const quote = await here.json<{ rows: number; skipped: number; mapping: { columns: object[] } }>(
+    'accounts enrich --csv alv.txt --dry-run',
+  )
+  expect(quote).toMatchObject({ rows: 4, skipped: 2 })
+  expect(quote.mapping.columns).toMatchObject([{ column: 'Name 1' }, { column: 'Land' }])
+})

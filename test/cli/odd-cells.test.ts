@@ -166,6 +166,20 @@ describe('cells of websites', () => {
       ),
     ).toHaveLength(7))
 
+  it('that are text are left out where a name is there, and counted', async () => {
+    here.write('text.csv', 'Company,Website\nAcme,see below\nBirch,Loading...\nCedar,cedar.example\n')
+    const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+    const { stderr } = await here.run('accounts enrich --csv text.csv -o text-out.csv --fail-on none', {
+      caller: target,
+    })
+    expect(target.asked.map(({ input }) => input)).toEqual([
+      { name: 'Acme' },
+      { name: 'Birch' },
+      { name: 'Cedar', domain: 'cedar.example' },
+    ])
+    expect(stderr).toContain('Left out: domain: 1 value not understood, such as "see below"')
+  })
+
   it('that nobody completed are blank', async () =>
     expect(await sites('http://', 'https://www.', 'www', 'http://www.')).toEqual([]))
 })
@@ -263,3 +277,14 @@ it('a file that ends with many marks of its end has no row of them', async () =>
   await ends(here.run('accounts enrich --csv ended.csv -o ended-out.csv', { caller: target }), 0)
   expect(target.asked).toHaveLength(1)
 })
+
+it('names are in one line, without what a web page writes for a letter', async () =>
+  expect(
+    await sent('accounts enrich', 'Company', 'name', [
+      'Acme\r\nGmbH',
+      'Birch &amp; Co',
+      'D&#39;Or',
+      'A & B',
+      'X&Y;',
+    ]),
+  ).toEqual(['Acme GmbH', 'Birch & Co', "D'Or", 'A & B', 'X&Y;']))

@@ -2,6 +2,7 @@ import { Refusal } from '../../api/calls/errors.js'
 import { resultOr } from '../../api/values/objects.js'
 import {
   columnNamed,
+  familyNameIn,
   isColumnName,
   isOwnColumn,
   isUnnamed,
@@ -58,8 +59,9 @@ export function mapColumns(
   // Beside the title of a job, a plain `Title` is how people are addressed.
   const isSalutation = (field: string, at: number) =>
     field === 'title' && names[at] === 'title' && names.includes('jobtitle')
+  const familyName = kind === 'people' ? familyNameIn(header, samples) : -1
   const guesses = header.flatMap((column, at) =>
-    guessFields(kind, column, samples[at] ?? [], ids)
+    guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids)
       .filter(({ field }) => !isSalutation(field, at))
       .map((guess) => ({ ...guess, at, isEmpty: samples[at]?.length === 0 })),
   )

@@ -9,6 +9,7 @@ import { findUnknown, refuseField, validate } from '../../api/validation/validat
 import { nearest } from '../../api/values/nearest.js'
 import {
   columnNamed,
+  familyNameIn,
   isColumnName,
   isOwnColumn,
   isUnnamed,
@@ -32,6 +33,7 @@ import {
   isStandIn,
   kindsOfField,
   toColumnKind,
+  toDomain,
   toDomainCell,
   toEmail,
   toSoleKind,
@@ -299,12 +301,15 @@ function guesses(request: MappingRequest): Guess[] {
   const ranks = fields.map((field) => namesOfField(about, field))
   const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
   const isOfPeople = about === 'companies' && names.some((name) => personNames.has(name))
+  const familyName = about === 'people' ? familyNameIn(header, samples) : -1
   const isOfPerson = (name: string) => isOfPeople && (name === 'name' || name === 'country')
   const found = fields.flatMap((field, index) => {
     const sets = ranks[index] ?? []
     return header.flatMap((column, at): Guess[] => {
       const name = names[at] ?? ''
-      const named = name === '' ? -1 : sets.findIndex((set) => set.has(name))
+      const isFamilyName = at === familyName && ['last_name', 'lastname', 'full_name'].includes(field)
+      if (isFamilyName && field === 'full_name') return []
+      const named = isFamilyName ? 1 : name === '' ? -1 : sets.findIndex((set) => set.has(name))
       const kind = kinds[at]
       const guess = { field, column, at, ...sampleAt(samples, at) }
       if (named >= 0 && fitsColumn(about, field, kind, samples?.[at])) {
@@ -506,6 +511,8 @@ export function createRowReader(
       const unusable: string[] = []
       for (let at = findMisplaced(input); at >= 0; at = findMisplaced(input, at + 1))
         unusable.push(fields[at] as string)
+      const named = name === undefined || unusable.includes(name) ? undefined : input[name]
+      if (domain !== undefined && named !== undefined && isText(input[domain])) unusable.push(domain)
       if (unusable.length === 0) fitting = input
       for (const field of optional) {
         const value = input[field]
@@ -538,6 +545,10 @@ export function createRowReader(
   }
 }
 
+/** Whether a cell of a domain is a remark, and no address. */
+const isText = (cell: unknown): boolean =>
+  typeof cell === 'string' && /\s|^[^.]*$/.test(cell) && toDomain(cell) === undefined
+
 const isOfEmail = (field: string): boolean => field === 'email' || field === 'personal_email'
 
 /** Returns a reader of cells: countries by any name, email addresses in one spelling or as their domain, phone numbers in E.164. */
@@ -550,12 +561,33 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
     if (isStandIn(field, 'email')) return toDomainCell(cell)
     const schema = fields[field]
     if (!schema || isOfEmail(field)) return toOneSpelling(field, cell)
+    if (/[\r\n&]/.test(cell) && kindsOfField('people', field)?.some((kind) => kind.endsWith(' name')))
+      return toPlainName(cell)
     const value = lists.has(field)
       ? mapCountries(schema, coerceField(schema, partsOf(cell)), toCode)
       : coerceField(schema, cell)
     return toOneSpelling(field, value)
   }
 }
+
+const entities: Readonly<Record<string, string>> = {
+  amp: '&',
+  quot: '"',
+  apos: "'",
+  lt: '<',
+  gt: '>',
+  nbsp: ' ',
+}
+
+/** Returns a name in one line, with the letters that a web page writes as `&amp;` and the like. */
+const toPlainName = (cell: string): string =>
+  cell
+    .replace(
+      /&(?:#(3[2-9]|[4-9]\d|1\d\d|2[0-4]\d|25[0-5]|8\d{3})|(amp|quot|apos|lt|gt|nbsp));/g,
+      (whole, number?: string, name?: string) =>
+        name ? (entities[name] ?? whole) : String.fromCodePoint(Number(number)),
+    )
+    .replace(/\s*[\r\n]+\s*/g, ' ')
 
 /** Returns an address, a number or a profile as it is sent, whether it is in a cell or typed; any other value unchanged. */
 export function toOneSpelling(field: string, value: unknown): unknown {

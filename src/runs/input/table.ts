@@ -188,9 +188,12 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
   }
 }
 
-/** Whether a row is no record: a line of a footer, or a blank one as spreadsheets write it, of delimiters only. */
+/** Nothing, or a line that is drawn. */
+const blank = /^\s*(?:-{3,}|={3,}|_{3,})?\s*$/
+
+/** Whether a row is no record: a line of a footer, or a blank one as spreadsheets write it, of delimiters or dashes only. */
 export const isNoRecord = ({ cells, isFooter = false }: Pick<CsvRow, 'cells' | 'isFooter'>): boolean =>
-  isFooter || (cells.length > 1 && cells.every((cell) => cell.trim() === ''))
+  isFooter || (cells.length > 1 && cells.every((cell) => blank.test(cell)))
 
 /**
  * Returns the rows of a table that has `total` rows that a run looks up, and their number: the first `rows`, and of all
