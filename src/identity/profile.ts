@@ -17,8 +17,10 @@ export function parseProfile(
   url: string,
   hosts: readonly string[] = networkHosts,
 ): NetworkProfile | undefined {
-  const common = hosts === networkHosts ? usual.exec(url)?.[1] : undefined
-  if (common !== undefined) return { kind: 'person', slug: common }
+  const [, usualSection, text = ''] = (hosts === networkHosts && usual.exec(url)) || []
+  if (usualSection === 'in') return { kind: 'person', slug: text }
+  if (usualSection === 'company')
+    return companyId.test(text) ? { kind: usualSection, id: text } : { kind: usualSection, slug: text }
   const found = parseNetworkUrl(toPlainUrl(url), hosts)
   if (!found) return undefined
   const [section, name, ...rest] = found.path.split('/').filter((part) => !unsaid.test(part))
@@ -30,9 +32,10 @@ export function parseProfile(
   return of === 'sales' ? parsePremium(name, rest[0]) : undefined
 }
 
-/** The spelling in most files, whose slug needs nothing done to it. */
+const usualHosts = networkHosts.join('|').replaceAll('.', '\\.')
+/** The spelling in most files, whose last part needs nothing done to it: it may not be `unsaid`, either. */
 const usual = new RegExp(
-  `^https?://(?:www\\.)?(?:${networkHosts.join('|').replaceAll('.', '\\.')})/in/([a-z0-9-]+)/?$`,
+  `^https?://(?:www\\.)?(?:${usualHosts})/(in|company)/(?!comm|mwlite)([a-z0-9-]{3,})/?$`,
 )
 
 /** Returns a URL without what stands around it, and with the slashes that it means. */
