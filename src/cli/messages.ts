@@ -313,6 +313,7 @@ const messages: Readonly<Record<string, Message>> = {
   'flow.no_steps': { text: 'steps needs a list of steps.', hint: 'For example: steps: [accounts.enrich]' },
   'flow.no_table': { text: '{path} writes no CSV file or workbook that can be read.' },
   'flow.other_rows': { text: ({ operation }) => (String(operation).startsWith('leads.search') ? 'leads.search finds the people of companies, and the rows here are people.' : `${operation} is for people, and the rows here are companies.`), hint: ({ operation }) => (String(operation).startsWith('leads.search') ? '' : 'Find people first, with leads.search.') },
+  'flow.same_output': { text: 'Another output writes {path}, too.', hint: 'Name another file.' },
   'flow.too_long': { text: 'The file is longer than {max,} bytes.' },
   'flow.two_columns': { text: 'layout chooses the columns itself.', hint: 'Leave out columns, or layout.' },
   'flow.two_kinds': { text: 'This {what} has {key} and {other}, and only one is possible.' },

@@ -1,3 +1,4 @@
+import { normalize } from 'node:path'
 import {
   type Document,
   isMap,
@@ -324,6 +325,7 @@ class Reader {
   #outputs(given: unknown, end: RowShape | undefined): FlowOutput[] {
     if (given == null) return []
     const isMany = Array.isArray(given)
+    const files = new Set<string>()
     return (isMany ? given : [given]).flatMap((one: unknown, at): FlowOutput[] => {
       const path: Path = isMany ? ['output', at] : ['output']
       const key = this.#kind(one, path, Object.keys(outputKinds), 'output', ['columns', 'layout'])
@@ -331,6 +333,9 @@ class Reader {
         key !== undefined && isObject(one) && this.#checked<FlowOutput>(outputKinds, key, one, path)
       if (!output) return []
       this.#checkName(output, path)
+      const file = output.kind === 'http' || output.kind === 'list' ? undefined : normalize(fileOf(output))
+      if (file !== undefined && files.has(file)) this.#add([...path, key], 'same_output', { path: file })
+      if (file !== undefined) files.add(file)
       const { columns, layout } = output as { columns?: readonly string[]; layout?: string }
       if (layout !== undefined && !crmNames.includes(layout))
         this.#unknown([...path, 'layout'], layout, crmNames, 'layout')
