@@ -12,6 +12,7 @@ import type { WireNames } from '../api/calls/wire-names.js'
 import { hasBody } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
+import { isObject, once } from '../api/values/objects.js'
 import type { ServerMemory } from '../storage/state/remote-servers.js'
 import {
   type AttemptResult,
@@ -71,18 +72,29 @@ export interface RemoteOptions {
 }
 
 /** A caller over HTTP with one connection pool. */
-export type Remote = Caller & Required<Pick<Caller, 'supportsIdempotency'>>
+export type Remote = Caller &
+  Required<Pick<Caller, 'supportsIdempotency'>> & {
+    /** Whether it says that it is a proxy with members of its own, which answers lookups from what they have paid for. */
+    isGovernedProxy(): Promise<boolean>
+  }
 
 /** Creates the caller of a server. Nothing is sent and undici is not loaded before the first call. */
 export function createRemote(options: RemoteOptions): Remote {
   const addresses = new Addresses(options)
   const probe = async () => {
     for (const { connection, prefix } of addresses.inOrder()) {
-      const said = await saysItHonours(connection, `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`)
+      const said = await saysItHonours(connection, healthPath(prefix))
       if (said !== undefined) return said
     }
     return undefined
   }
+  const isGovernedProxy = once(async () => {
+    for (const { connection, prefix } of addresses.inOrder()) {
+      const said = await readHealth(connection, healthPath(prefix), AbortSignal.timeout(probeMs))
+      if (said !== undefined) return said !== false && said.target === 'governed'
+    }
+    return false
+  })
   const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
   const recent = new RecentRequests(() => options.clock.now())
   const server: Server = { options, addresses, honoured, recent }
@@ -100,6 +112,7 @@ export function createRemote(options: RemoteOptions): Remote {
       }
     },
     supportsIdempotency: () => honours(server),
+    isGovernedProxy,
     close: () => addresses.close(),
   }
 }
@@ -231,13 +244,20 @@ async function saysItHonours(connection: Connection, path: string): Promise<bool
 }
 
 async function probeOnce(connection: Connection, path: string, signal: AbortSignal) {
+  const said = await readHealth(connection, path, signal)
+  return said && String(said.idempotency).toLowerCase() === defaultHeader
+}
+
+const healthPath = (prefix: string): string => `${prefix.replace(/(?:\/api)?\/v2$/, '')}/health`
+
+/** Returns what a server says of itself; false where that is nothing, and `undefined` where it does not answer. */
+async function readHealth(connection: Connection, path: string, signal: AbortSignal) {
   try {
     const request = { method: 'GET', path, isAlone: true } as const
     const { status, body } = await connection.exchange(request, { accept: 'application/json' }, signal)
     if (fails({ status })) return undefined
-    if (body.length > maxProbeBytes) return false
-    const said = JSON.parse(Buffer.from(body).toString()) as { readonly idempotency?: unknown } | null
-    return String(said?.idempotency).toLowerCase() === defaultHeader
+    const said: unknown = body.length > maxProbeBytes ? undefined : JSON.parse(Buffer.from(body).toString())
+    return isObject(said) && said
   } catch (error) {
     return error instanceof Lost ? undefined : false
   }

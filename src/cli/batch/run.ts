@@ -21,7 +21,7 @@ import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { openOwnEngine } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
-import { memberEmail, profileName, targetName, workspaceName } from '../target/resolve-target.js'
+import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
 import { choicesOf, maxAgeOf } from './options.js'
 import { screenOf, showReport, withSummary } from './report.js'
@@ -257,12 +257,17 @@ async function bulkOptions(context: Context, { operation }: TargetCommand, run: 
     ({ command, flag }) => command === operation.command && flag === bulkRequests?.flag,
   )
   if (!bulkRequests || !row) return undefined
+  // A proxy answers rows that are sent one by one from what its team has paid for.
+  if (!context.isLocal() && (await isGovernedProxy(context))) return undefined
   const { into, reader, least, most } = bulkRequests
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const shared = fields.filter((name) => name !== into)
   const work = context.isLocal() ? { work: finishHere(context, run) } : {}
   return { operation: row.id, reader, into, shared, least, most, ...work }
 }
+
+const isGovernedProxy = async (context: Context): Promise<boolean> =>
+  targetIn(context).kind === 'remote' && (await context.server()).remote.isGovernedProxy()
 
 /** Finishes work that this machine's engine accepts, unless a server or worker is already doing it. */
 export function finishHere(

@@ -6,6 +6,7 @@ import type { Clock, CommandLog, Ids, Targets } from '../../api/ports/ports.js'
 import type { DeliveryShape } from '../../api/webhooks/events.js'
 import type { Catalogue } from '../../catalogue/catalogue.js'
 import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
+import type { Remote } from '../../client/remote.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { FormatName } from '../../runs/output/formats.js'
@@ -171,7 +172,7 @@ export interface Context extends Machine {
 
 /** A server, and the layers that pace it and keep its idempotency keys. There are none with `--direct`. */
 export interface OpenedServer {
-  readonly remote: Caller
+  readonly remote: Remote
   /** Opens a caller for a proxy, which hands back the bytes of each reply. */
   openForProxy(): Caller
   readonly governed: readonly Layer[]

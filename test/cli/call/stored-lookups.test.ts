@@ -156,6 +156,34 @@ it('a governed proxy pays once for a company that two members and a batch beside
   expect(before - (await server.machine.balance())).toBe(20)
 })
 
+it('a governed proxy pays once for a file of contacts that two members look up, one after the other', async () => {
+  const server = await serves(0, 0)
+  const people = Array.from({ length: 5 }, (_, at) => `Ann,Lee${at},ann${at}@acme.example,acme.example`)
+  await server.machine.fill('people', ['first_name,last_name,email,company_domain', ...people, ''].join('\n'))
+  const proxy = await proxyOf(server, '', async (one) => {
+    await one.run('engine members add you@localhost')
+  })
+  const other = await proxy.machine.newKey('you@localhost')
+  const stdin = `first_name,last_name,domain\n${people.map((line) => line.replace(/,[^,]*@[^,]*/, '')).join('\n')}\n`
+  const before = await server.machine.balance()
+  for (const key of [proxy.key, other]) {
+    const member = machine()
+    const env = { PROSPECT_BASE_URL: proxy.baseUrl, PROSPECT_API_KEY: key }
+    const { json } = await ends(
+      member.run('contacts waterfall --enrichment-type email --csv - --json --yes', { env, stdin }),
+      0,
+    )
+    member.remove()
+    expect((json as { email: string }[]).map(({ email }) => email)).toEqual(
+      people.map((_, at) => `ann${at}@acme.example`),
+    )
+  }
+  expect(before - (await server.machine.balance())).toBe(15)
+  expect(await proxy.machine.json('ledger --by member')).toMatchObject([
+    { member: 'me@localhost', credits: 15 },
+  ])
+})
+
 describe('equal lookups', () => {
   const argv = `${acme} --json`
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
