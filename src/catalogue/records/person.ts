@@ -54,22 +54,22 @@ export function preparePerson(
   ]
   const id = fields.network_id ?? profiles.find((profile) => profile?.id !== undefined)?.id
   const slug = profiles.find((profile) => profile?.slug !== undefined)?.slug
-  const name = foldPersonName(toFullName(fields))
-  const isNamed = name !== '' && Object.values(employer).some((value) => value !== undefined)
+  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? generateId() }
+  // Without the company. The fields are not used elsewhere, and a copy would take as long as everything else here.
+  const row = toPersonRow(Object.assign(fields, own), slug ?? null)
+  const isNamed = row.name !== '' && Object.values(employer).some((value) => value !== undefined)
   if (id === undefined && slug === undefined && fields.email === undefined && !isNamed)
     throw invalid('a person needs a network_profile_url, an email, or a name with a company')
-  const own = { id: fields.id ?? ids.uuid(), network_id: id ?? generateId() }
   return {
     employer,
     id,
     slug,
     /** Folded full name; blank when unknown. */
-    name,
+    name: row.name,
     email: fields.email,
     phones: fields.phones ?? [],
     messenger: fields.messenger,
-    // Without the company. The fields are not used elsewhere, and a copy would take as long as everything else here.
-    row: toPersonRow(Object.assign(fields, own), slug ?? null),
+    row,
   }
 }
 
