@@ -45,7 +45,11 @@ export const positiveWhole = numberWhere(
 )
 
 /** Reads a port; 0 stands for any free one. */
-export const port = numberWhere(whole, (value) => value <= 65_535, 'Give a port from 0 to 65535.')
+export const port = numberWhere(
+  parseDecimal,
+  (value) => Number.isSafeInteger(value) && value >= 0 && value <= 65_535,
+  'Give a port from 0 to 65535.',
+)
 
 export const seconds = numberWhere(
   parseDecimal,

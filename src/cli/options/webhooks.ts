@@ -22,7 +22,10 @@ import { engineOption, type OptionsOf, optionRows, port, seconds, toOptions } fr
 export function targetUrl(text: string, option: string): string {
   const url = parseUrl(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new UsageError(`${option} takes an http or https address.`, 'Such as http://localhost:3000/hooks')
+    throw new UsageError(
+      `${option} takes an http or https address.`,
+      'Write it like http://localhost:3000/hooks',
+    )
   if (url.username !== '' || url.password !== '')
     throw new UsageError(
       `${option} must not hold a user or password: other users of this machine could see it.`,

@@ -14,7 +14,7 @@ const ending = '/api/v2'
 export function baseUrlOf(text: string, source: string, insecure = false): URL {
   const url = parseUrl(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '')
-    throw new UsageError(`${source} takes an https address.`, 'Such as https://api.example.com/api/v2')
+    throw new UsageError(`${source} takes an https address.`, 'Write it like https://api.example.com/api/v2')
   if (url.username !== '' || url.password !== '')
     throw new UsageError(
       `${source} must not hold a user or password.`,
@@ -74,7 +74,7 @@ function syncBaseUrlOf(text: string, source: string, insecure: boolean): URL {
   if (!path.endsWith('/v2') || path.endsWith(ending))
     throw new UsageError(
       `${source} must end in /v2, and not in /api/v2.`,
-      'Such as https://api.example.com/v2',
+      'Write it like https://api.example.com/v2',
     )
   const url = baseUrlOf(text.replace(/\/v2\/?$/, ending), source, insecure)
   url.pathname = path

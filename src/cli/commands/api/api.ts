@@ -47,7 +47,10 @@ export const apiCommand: CommandFactory = ({ command }) =>
       else if (isJson(context)) await printRefusedBody(context, body)
       // What an empty catalogue answers is printed as it came, and is no answer.
       if (isOk(reply) || status === 404) await context.requireRecords(rows)
-      if (!isOk(reply)) return reportError(context, reportOfAnswer(status, body, context.isLocal()))
+      const hint =
+        status === 404 && rows.length === 0 ? { hint: 'Check the path. All of them: prospect openapi' } : {}
+      if (!isOk(reply))
+        return reportError(context, { ...reportOfAnswer(status, body, context.isLocal()), ...hint })
       if (reply.incomplete) throw reply.incomplete
       return exitCodes.ok
     })

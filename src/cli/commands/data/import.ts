@@ -175,9 +175,10 @@ async function takeFile(
   } catch (error) {
     if (!isDryRun && error instanceof Refusal && error.details.report) {
       const { added, updated } = error.details.report as ImportReport
-      context.notify(
-        `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
-      )
+      if (added + updated > 0)
+        context.notify(
+          `Imported before the error: ${formatNumber(added)} added, ${formatNumber(updated)} updated.`,
+        )
     }
     throw error
   } finally {
