@@ -141,7 +141,7 @@ export function createPoster() {
         return { status, body, headers }
       } catch (error) {
         if (!(error instanceof Lost)) throw error
-        return { error: error.message, isRefused: error.code === 'refused' }
+        return { error: error.message, isRefused: error.code === 'refused', wasSent: error.sent }
       }
     },
     close: others.close,

@@ -17,7 +17,7 @@ export interface HttpPorts {
     headers: Readonly<Record<string, string>>,
   ): Promise<
     | { readonly status: number; readonly body: unknown; readonly headers: Reply['headers'] }
-    | { readonly error: string; readonly isRefused: boolean }
+    | { readonly error: string; readonly isRefused: boolean; readonly wasSent: boolean }
   >
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Keeps a value out of logs and errors. */
@@ -53,14 +53,13 @@ function fillBody(template: unknown, row: Fields): unknown {
   return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBody(value, row)]))
 }
 
-/** What stands for an answer that is about another row: whether the address did its work for this one is not known. */
-const strayReply: Reply = {
+/** Returns the reply in place of an answer that did not come, or is about another row: whether work was done is not known. */
+const unknownReply = (error: string): Reply => ({
   status: 502,
-  body: { error: 'The address answered about another row', code: 'outcome_unknown' },
+  body: { error, code: 'outcome_unknown' },
   headers: {},
   credits: 0,
-  isSuspect: true,
-}
+})
 
 /** The path of a result that is the status of the answer. */
 const statusPath = '$status'
@@ -106,6 +105,8 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       const answer = await ports.post(url, contentOf(fields), { ...key, ...headers })
       if ('error' in answer) {
         if (answer.isRefused) throw new Refusal('flow.http_refused', { url, reason: answer.error })
+        // The address may have done its work: only the same key may ask again.
+        if (answer.wasSent) return unknownReply(answer.error)
         throw new ConnectionLost(answer.error, false)
       }
       const { status } = answer
@@ -126,7 +127,8 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       const isKnown = status === 404 || status === 409
       if ((status < 200 || status > 299) && !isKnown)
         return reply(status, { error: `The address answered ${status}` })
-      if (askedAbout.isOfAnother(aboutRow(fields), answer.body)) return strayReply
+      if (askedAbout.isOfAnother(aboutRow(fields), answer.body))
+        return { ...unknownReply('The address answered about another row'), isSuspect: true }
       const names = Object.values(result).filter((path) => path !== statusPath)
       if (!isKnown && status !== 204 && answer.body === undefined && names.length > 0)
         return reply(502, { error: `The address answered ${status} without JSON` })

@@ -70,6 +70,21 @@ describe('an address in a flow', () => {
     expect([...keys.values()][0]?.[0]).toMatch(/^[\w-]{8,}$/)
   })
 
+  it('is asked again about a row under the same key where its answer was lost, and that is wanted', async () => {
+    const { origin, keys } = await address(({ name, before }, response) => {
+      if (before === 0 && Number(numberOf(name)) % 8 === 0) response.destroy()
+      return { id: numberOf(name) }
+    })
+    write(origin, '{ id: id }')
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([11, expect.stringContaining('5 failed')])
+    expect(stderr).toContain('Add --retry-unknown')
+    expect((await run('--retry-unknown')).code).toBe(0)
+    expect(here.rows('out.csv')).toEqual(names.map((name) => ({ name, id: numberOf(name) })))
+    expect(names.map((name) => keys.get(name)?.length)).toEqual(names.map((_, at) => (at % 8 === 0 ? 2 : 1)))
+    for (const own of keys.values()) expect(new Set(own).size).toBe(1)
+  })
+
   it('gets a row under the same key when the flow was stopped before its answer came', async () => {
     let isReady = false
     const { origin, keys } = await address(({ name }, response) => {
