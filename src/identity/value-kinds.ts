@@ -453,15 +453,17 @@ export function toCompanyDomain(text: string, name?: string): string | undefined
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
 
-/** Names that only a network of one's own has, and addresses of machines. */
-const internal =
-  /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|intra|private|corp|home|lan|home\.arpa|in-addr\.arpa|onion)$/
+/** Last words of names that only a network of one's own has. */
+const internal: ReadonlySet<string> = new Set(
+  'localhost localdomain local internal intranet intra private corp home lan arpa onion'.split(' '),
+)
+/** The address of a machine. */
 const machine =
   /^(?:[a-z]+:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){2,3}|\[[\da-f:.]+\]|[\da-f]{0,4}(?::[\da-f]{0,4}){3,7})\.?(?::\d+)?(?:[/?#].*)?$/i
 /** An address of one word, which only a network of one's own knows. */
 const singleHost = /^https?:\/\/[a-z0-9_-]+(?::\d+)?(?:[/?#].*)?$/i
 
-const isInternal = (domain: string): boolean => internal.test(domain)
+const isInternal = (domain: string): boolean => internal.has(domain.slice(domain.lastIndexOf('.') + 1))
 
 /** Whether a cell is the address of a machine, or a name in a network of one's own: no company's website. */
 const isInternalSite = (cell: string): boolean => {

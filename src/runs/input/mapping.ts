@@ -547,7 +547,7 @@ export function createRowReader(
 
 /** Whether a cell of a domain is a remark, and no address. */
 const isText = (cell: unknown): boolean =>
-  typeof cell === 'string' && /\s|^[^.]*$/.test(cell) && toDomain(cell) === undefined
+  typeof cell === 'string' && (cell.includes(' ') || !cell.includes('.')) && toDomain(cell) === undefined
 
 const isOfEmail = (field: string): boolean => field === 'email' || field === 'personal_email'
 

@@ -191,9 +191,16 @@ async function* withoutHeader(batches: AsyncGenerator<CsvRow[]>): AsyncGenerator
 /** Nothing, or a line that is drawn. */
 const blank = /^\s*(?:-{3,}|={3,}|_{3,})?\s*$/
 
+/** Whether a text begins with a letter of ASCII: most cells do, and are seen at once to be something. */
+const startsAWord = (cell: string): boolean => {
+  const code = cell.charCodeAt(0) | 0x20
+  return code >= 0x61 && code <= 0x7a
+}
+
 /** Whether a row is no record: a line of a footer, or a blank one as spreadsheets write it, of delimiters or dashes only. */
 export const isNoRecord = ({ cells, isFooter = false }: Pick<CsvRow, 'cells' | 'isFooter'>): boolean =>
-  isFooter || (cells.length > 1 && cells.every((cell) => blank.test(cell)))
+  isFooter ||
+  (cells.length > 1 && cells.every((cell) => cell === '' || (!startsAWord(cell) && blank.test(cell))))
 
 /**
  * Returns the rows of a table that has `total` rows that a run looks up, and their number: the first `rows`, and of all
