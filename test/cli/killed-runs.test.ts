@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { Client } from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type CommandResult, ends, type Given, type Machine, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
+import { isLong } from '../support/effort.js'
+import { random } from '../support/killed-batch.js'
 import { freshSchema } from '../support/postgres.js'
 import { launch, prospect } from '../support/processes.js'
 import { servingMachine } from './call/serving.js'
@@ -162,6 +165,61 @@ describe.each(Object.keys(places))('a run that was killed and that nobody resume
       for (const [name, email] of [...emails('out.csv'), ...emails('other-out.csv')])
         expect(email).toBe(`ann@company-${name?.slice('Lee'.length)}.example`)
     },
+  )
+})
+
+const kinds = {
+  batch: ['accounts enrich', 1],
+  waterfall: ['contacts waterfall --enrichment-type email', 3],
+} as const
+
+describe.runIf(isLong).each(Object.keys(places))('runs that are killed at random: %s', (place) => {
+  it.each(Object.keys(kinds))(
+    'are paid for once, and hold nothing, whoever asks for their rows: %s',
+    async (kind) => {
+      const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+      const pick = random(seed)
+      const [line, price] = kinds[kind as keyof typeof kinds]
+      const { env, at, count, expire } = await (places[place] as (typeof places)[string])(here)
+      const many = Array.from({ length: 240 }, (_, row) => `Ann,Lee${row},company-${row}.example`)
+      const known = many.map((row) => `${row},${row.replace(/^.*,.*,/, 'ann@')}`)
+      await here.setUp({ env })
+      const fill = (what: string, header: string, lines: readonly string[]) =>
+        ends(here.run(`data import ${what} -`, { env, stdin: [header, ...lines, ''].join('\n') }), 0)
+      await fill(
+        'companies',
+        'name,domain',
+        many.map((row) => row.replace(/^.*,(.*,)/, '$1')),
+      )
+      await fill('people', 'first_name,last_name,company_domain,email', known)
+      const before = await here.balance({ env })
+      for (let kill = 0; kill < 10; kill++) {
+        const some = many.filter(() => pick(3) > 0)
+        for (let row = some.length - 1; row > 0; row--) some.push(...some.splice(pick(row + 1), 1))
+        here.write(`in-${kill}.csv`, `first_name,last_name,domain\n${some.join('\n')}\n`)
+        const argv = `${line} --csv in-${kill}.csv -o out-${kill}.csv --quiet --yes${at}`.split(' ')
+        const batch = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home, ...env })
+        const [from, more] = [await count('state', 'lookups').catch(() => 0), pick(some.length)]
+        let isOver = false
+        void batch.then(() => {
+          isOver = true
+        })
+        while (!isOver && (await count('state', 'lookups').catch(() => 0)) < from + more) await pause(5)
+        batch.kill('SIGKILL')
+        await batch
+        await expire().catch(() => {})
+      }
+      here.write('all.csv', `first_name,last_name,domain\n${many.join('\n')}\n`)
+      await ends(here.run(`${line} --csv all.csv -o all-out.csv --quiet --yes${at}`, { env }), 0)
+      const cost = price * many.length
+      const { json } = await here.run(`ledger check --json${at}`, { env })
+      expect([before - (await here.balance({ env })), json, seed]).toMatchObject([
+        cost,
+        { ledger: cost, target_says: cost, open: 0 },
+        seed,
+      ])
+    },
+    600_000,
   )
 })
 
