@@ -49,6 +49,8 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
         const stored = await listProviders(tx, id)
         const orders = await listOrders(tx, id)
         const sums = await sumCalls(tx, id)
+        // An old file says little of the next one, as in the estimate of a target.
+        const newest = await sumCalls(tx, id, { newest: newestCalls })
         const quotes: ProviderQuote[] = []
         for (const kind of kinds) {
           const able = stored.filter((one) => one.enabled && kindsOf(one).includes(kind))
@@ -61,7 +63,7 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
             const { kinds: compiled } = await compileStored(provider)
             const most = limits[name] ?? Number.POSITIVE_INFINITY
             const max = Math.min(most, (lookups * (compiled[kind]?.most ?? 0)) / micros)
-            const sum = sums.find((one) => one.provider === name && one.kind === kind)
+            const sum = newest.find((one) => one.provider === name && one.kind === kind)
             const { found = 0, notFound = 0, cost = 0 } = sum ?? {}
             const answers = found + notFound
             const isKnown = answers >= enoughAnswers
@@ -172,6 +174,9 @@ async function quoteVerifying(
     }),
   )
 }
+
+/** How many of its calls an estimate counts. */
+const newestCalls = 50
 
 /** Answers from which on a hit rate is believed. */
 const enoughAnswers = 10

@@ -654,6 +654,16 @@ describe('a batch over vendors', () => {
     },
   )
 
+  it('is quoted by its newest answers, whatever earlier files were like', async () => {
+    await withVendor()
+    await batch(numbered(60, 'Nobody'))
+    await batch(numbered(60, 'King'))
+    here.write('new.csv', peopleCsv(numbered(100, 'New')))
+    const line = 'contacts waterfall --csv new.csv --enrichment-type email --dry-run --json'
+    const { json } = await run(...line.split(' '))
+    expect(json).toMatchObject({ providers: [{ provider: 'vendor1', expected: 100, max: 100 }] })
+  })
+
   it('is quoted by the hit rates of vendors so far, and by budgets', async () => {
     await withTwo()
     await batch([...numbered(12, 'King'), ...numbered(12, 'Nobody')])

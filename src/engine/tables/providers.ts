@@ -203,6 +203,9 @@ export async function spendBudget(
   return true
 }
 
+const newestCalls = `(SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY provider, kind ORDER BY asked_at DESC) AS age
+      FROM provider_calls WHERE workspace_id = ?) AS calls WHERE age <= ?) AS newest`
+
 const groupings = {
   provider: "''",
   day: `asked_at / ${dayMs}`,
@@ -219,11 +222,19 @@ export interface CallSums
       number
     > {}
 
-/** Sums what the providers of a workspace were asked in `[from, to)` real time; `atRisk` is what the unknown ones may have cost. */
+/**
+ * Sums what the providers of a workspace were asked in `[from, to)` real time, or the newest of it, so many of each kind at
+ * each provider; `atRisk` is what the unknown ones may have cost.
+ */
 export async function sumCalls(
   tx: Connection,
   workspaceId: string,
-  { from = 0, to = Number.MAX_SAFE_INTEGER, by = 'provider' as keyof typeof groupings } = {},
+  {
+    from = 0,
+    to = Number.MAX_SAFE_INTEGER,
+    by = 'provider' as keyof typeof groupings,
+    newest = Number.MAX_SAFE_INTEGER,
+  } = {},
 ) {
   const sum = (what: string, ...states: ProviderCallState[]) =>
     `sum(CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN ${what} ELSE 0 END)`
@@ -232,8 +243,10 @@ export async function sumCalls(
       sum(cost) AS cost, ${sum('reserved', 'unknown', 'asked', 'submitted')} AS "atRisk",
       ${sum('cost', 'found')} AS "costFound",
       coalesce(${sum('answered_at - asked_at', 'found', 'not_found')}, 0) AS ms
-    FROM provider_calls WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ? GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
-  const rows = await tx.all<CallSums>(sql, workspaceId, from, to)
+    FROM ${newest === Number.MAX_SAFE_INTEGER ? 'provider_calls' : newestCalls} WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ?
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+  const limit = newest === Number.MAX_SAFE_INTEGER ? [] : [workspaceId, newest]
+  const rows = await tx.all<CallSums>(sql, ...limit, workspaceId, from, to)
   return by === 'day' ? rows.map((row) => ({ ...row, by: toDay(row.by) })) : rows
 }
 
