@@ -157,14 +157,14 @@ describe('leads advanced-search --max-per-company', () => {
   it('holds over all steps of a job, also for the people of a search URL', async () => {
     const rows = Array.from(
       { length: 700 },
-      (_, at) => `Bob,${at},Engineer,c${Math.floor(at / 3) % 150}.example`,
+      (_, at) => `Bob,Last${at},Engineer,c${Math.floor(at / 3) % 150}.example`,
     )
     await here.fill('people', `first_name,last_name,title,company_domain\n${rows.join('\n')}\n`)
     const url = 'https://www.network.example/sales/search/people?query=(keywords:Engineer)'
     const found = lastNames(
       (await here.run(`leads extract ${url} --max-per-company 1 --format csv --wait`)).stdout,
     )
-    expect(found).toEqual(Array.from({ length: 150 }, (_, at) => String(at * 3)))
+    expect(found).toEqual(Array.from({ length: 150 }, (_, at) => `Last${at * 3}`))
     expect(await profilesUsed()).toBe(150)
   })
 })
