@@ -36,7 +36,7 @@ describe('rows with an unknown outcome', () => {
     const first = await enrich(caller)
     expect([first.code, first.lines[1]]).toEqual([11, 'failed outcome_unknown'])
     const before = asked.length
-    expect((await enrich(caller)).code).toBe(0)
+    expect((await enrich(caller)).code).toBe(11)
     expect(asked).toHaveLength(before)
 
     await enrich(caller, '--retry-unknown')
@@ -49,7 +49,7 @@ describe('rows with an unknown outcome', () => {
     expect(third.code).toBe(11)
 
     const last = await enrich(caller, '--retry-unknown')
-    expect([last.code, last.lines, asked.length]).toEqual([0, third.lines, before + 2])
+    expect([last.code, last.lines, asked.length]).toEqual([11, third.lines, before + 2])
     expect(last.stderr).toContain('nothing is spent')
   })
 

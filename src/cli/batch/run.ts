@@ -84,13 +84,11 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     onEnd(result)
     logReport(context, result)
     await showReport(context, result, command)
-    const { run, report, wasFinished } = result
+    const { run, report } = result
     if (run.total > report.rows && !report.stopped)
       context.notify(
         `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows. Without --rows, the same command continues with the others.`,
       )
-    // One that was finished before has ended well, whatever its rows.
-    if (wasFinished && !report.stopped) return exitCodes.ok
     return exitOfSignal(result.signal) ?? exitCodeOf(report, choices.failOn)
   })
 }
