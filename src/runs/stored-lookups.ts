@@ -365,6 +365,18 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       const found = await find(id, await rowOf(id, input))
       return found && (found.storedAt ?? clock.now())
     },
+    /** Returns the stored reply to a lookup; `undefined` where it would be sent. */
+    reply: async (id: OperationId, input: Input) => {
+      const found = await find(id, await rowOf(id, input))
+      if (!found) return undefined
+      onStored?.(found.storedAt ?? clock.now())
+      return replyOf(found, {})
+    },
+    /** Records what accepted work has brought as the reply to a lookup. */
+    add: (id: OperationId, input: Input, reply: Reply) =>
+      keepAnswer(id, input, {}, reply, undefined).catch(
+        async (error: unknown) => void (await onFault(error)),
+      ),
     recall,
     keep,
   }

@@ -1,7 +1,8 @@
-import { isOk } from '../../api/calls/caller.js'
+import { isOk, type Reply } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
+import { eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { Context } from '../context/context.js'
 import { UsageError, withoutStop } from '../context/errors.js'
@@ -10,10 +11,11 @@ import { reportOf } from '../messages.js'
 import { waitOf } from '../options/webhooks.js'
 import { reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
+import type { Row } from '../output/records.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
-import { reportSuccess, runSync, sendAndPrint } from './call.js'
+import { reportSuccess, runSync, sendAndPrint, withSource } from './call.js'
 import { confirmCall } from './confirm.js'
 import { polledWork, toAcceptedWork, type Work } from './poll.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
@@ -31,7 +33,7 @@ import {
   type WorkProgress,
 } from './result.js'
 import { sendRequest } from './send.js'
-import { recordSpent } from './spending.js'
+import { findResult, recordSpent, storeResult } from './spending.js'
 
 /** Returns the line of the file that a company of a list came from. */
 type LineOf = (ordinal: number) => number | undefined
@@ -58,6 +60,8 @@ export async function runAsync(
   if (dryRun === true) return runSync(given, receiver?.request ?? request)
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
   await context.requireRecords([operation])
+  const stored = await findResult(context, request)
+  if (stored) return printStored(context, request, stored)
   await confirmCall(context, request)
   if (isSent) return runSync(context, request)
   const run = async (interrupted?: AbortSignal): Promise<number> => {
@@ -81,6 +85,13 @@ export async function runAsync(
   const listening = await receiver?.listen()
   // What a server accepts has an id that must not be lost.
   return interruptible(context.streams, run).finally(() => listening?.close())
+}
+
+/** Prints the result of work that was paid for before. Returns the exit code. */
+async function printStored(context: Context, request: OperationRequest, reply: Reply): Promise<number> {
+  const kind = eventOf(request.operation.id) ?? 'contact_enrichment'
+  const empty = await printFound(context, { kind, single: true }, () => [withSource(context, reply) as Row])
+  return empty ? reportNothingFound(context, null, empty, request) : exitCodes.ok
 }
 
 async function receiverOf(context: Context, request: OperationRequest) {
@@ -108,6 +119,10 @@ async function waitFor(
   const interruption = exitOfSignal(interrupted)
   if (state !== 'going')
     await recordSpent(context, accepted.operation.id, spent, { once: `work ${accepted.id}` })
+  if (state === 'finished' && accepted.single) {
+    const [result] = await Array.fromAsync(work.records())
+    await storeResult(context, request, result)
+  }
   const empty =
     state === 'finished' && printsResult
       ? await printFound(context, accepted, () => work.records(), known)

@@ -69,7 +69,7 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
 }
 
 /** Returns the body of a reply that was stored as JSON says it, in the words of a batch. */
-function withSource(context: Context, reply: Reply): unknown {
+export function withSource(context: Context, reply: Reply): unknown {
   if (!isFromStore(reply) || !isJson(context) || !isObject(reply.body)) return reply.body
   return { ...reply.body, _credits: 0, _source: sourceNames.store }
 }

@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
+import { shapeOf } from '../../api/areas/shapes.js'
 import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import {
+  immediateOperation,
+  type Operation,
+  type OperationId,
+  operation,
+} from '../../api/operations/table.js'
+import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { once } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
 import type { Spender } from '../../lookups/budgets.js'
@@ -16,6 +23,7 @@ import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
+import { waitOf } from '../options/webhooks.js'
 import { countOf, formatAge } from '../output/text.js'
 import { openOwnEngine } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
@@ -224,17 +232,60 @@ export function maxAgeGiven(context: Context, { options: { maxAge, refresh } }: 
 }
 
 /** Returns when the target gave the stored reply that a request would get; `undefined` where it would be sent. */
-export async function findStored(
-  context: Context,
-  { operation, input, invocation }: OperationRequest,
-): Promise<number | undefined> {
-  const isSent = !isPriced(operation) || invocation.options.idempotencyKey !== undefined
-  if (isSent || !usesStoredAnswers(context, invocation)) return undefined
-  // A look creates nothing.
-  if (!isThere(context.home.state) || !(await context.isSetUp())) return undefined
-  const stored = await openStoredLookups(context, invocation)
+export async function findStored(context: Context, request: OperationRequest): Promise<number | undefined> {
+  const lookup = await storedLookupOf(context, request)
+  if (!lookup) return undefined
+  const stored = await openStoredLookups(context, request.invocation)
   // Where it cannot be read, the lookup is sent, which says so.
-  return stored.find(operation.id, input).catch(() => undefined)
+  return stored.find(...lookup).catch(() => undefined)
+}
+
+/** Returns the result that was paid for before of work that a request would start; `undefined` where it is to be started. */
+export async function findResult(context: Context, request: OperationRequest): Promise<Reply | undefined> {
+  const lookup = await storedLookupOf(context, request)
+  if (!lookup) return undefined
+  const onStored = (answeredAt: number) => reportStored(context, answeredAt)
+  const stored = await openStoredLookups(context, request.invocation, { onStored })
+  const reply = await stored.reply(...lookup).catch(() => undefined)
+  return reply && ((await context.suppressor())?.reply(operation(lookup[0]), reply) ?? reply)
+}
+
+/** Stores the result of work that a request has started, so that no later lookup pays for it again. */
+export async function storeResult(context: Context, request: OperationRequest, body: unknown): Promise<void> {
+  const lookup = await lookupOf(context, request)
+  if (!lookup || context.globals.direct) return
+  const stored = await openStoredLookups(context, request.invocation)
+  await stored.add(...lookup, { status: 200, body, headers: {}, credits: 0 })
+}
+
+async function storedLookupOf(context: Context, request: OperationRequest) {
+  const { options } = request.invocation
+  if (options.idempotencyKey !== undefined) return undefined
+  const lookup = await lookupOf(context, request)
+  if (!lookup || !usesStoredAnswers(context, request.invocation)) return undefined
+  // A look creates nothing.
+  return isThere(context.home.state) && (await context.isSetUp()) ? lookup : undefined
+}
+
+/**
+ * Returns the lookup that a request is, or the one that its work answers: where the result is waited for, or this machine does
+ * the work, and no webhook has to hear of it.
+ */
+async function lookupOf(
+  context: Context,
+  { operation: row, input, invocation }: OperationRequest,
+): Promise<readonly [OperationId, Input] | undefined> {
+  if (!isPriced(row)) return undefined
+  if (row.starts === undefined) return [row.id, input]
+  const { id } = immediateOperation(row)
+  const { webhook_url: address } = input
+  const isHeard = address !== undefined && address !== ownWebhook
+  const { doesWork, printsResult } = waitOf(context, invocation, input)
+  const isFollowed = printsResult || (doesWork && context.isLocal())
+  if (id === row.id || isHeard || !isFollowed) return undefined
+  const { shape } = (await shapeOf(id)).input
+  const fields = Object.entries(input).filter(([name]) => Object.hasOwn(shape, name))
+  return [id, Object.fromEntries(fields)]
 }
 
 interface StoredLookupsOptions extends Partial<Pick<SingleLookupPorts, 'onStored' | 'answersKeys'>> {

@@ -42,6 +42,21 @@ describe('a single lookup', () => {
     expect(await costs(`${acme} --no-live`)).toEqual([1])
   })
 
+  it('of a waterfall is paid for once, with --wait, --sync, in a file, and where only its id is printed', async () => {
+    await prepare()
+    const ann =
+      'contacts waterfall --first-name Ann --last-name Lee --domain acme.example --enrichment-type email'
+    expect(await costs(`${ann} --wait`, `${ann} --wait`, `${ann} --sync`, ann)).toEqual([3, 0, 0, 0])
+    const again = await here.run(`${ann} --wait`)
+    expect(again.stderr).toMatch(/^Paid (a moment|\d+ s) ago, not again; --refresh asks again\.\n$/)
+    expect(again.json).toMatchObject({ email: 'ann@acme.example', _source: 'reused', _credits: 0 })
+    expect(await here.json(`${ann} --wait --dry-run`)).toMatchObject({ in_store: true, price: { max: 0 } })
+    here.write('ann.csv', 'first_name,last_name,domain\nAnn,Lee,acme.example\n')
+    const file = 'contacts waterfall --csv ann.csv --enrichment-type email -o found.csv'
+    expect(await costs(file, `${ann} --wait --refresh`, ann)).toEqual([0, 3, 0])
+    expect(await costs(`${ann} --idempotency-key mine`, `${ann} --wait`)).toEqual([3, 0])
+  })
+
   it('is paid for again with --refresh, with a max_age of 0, and with an idempotency key of its own', async () => {
     await prepare()
     const own = `${acme} --idempotency-key mine`
