@@ -98,6 +98,7 @@ describe('a batch with rows about suppressed people', () => {
         'Ann,Able,company-1.example,ann@elsewhere.example,max@ours.example',
         'Bob,Baker,company-1.example,bob@elsewhere.example,max@ours.example',
       ]
+      await here.fill('people', 'full_name,company_domain\nSomebody Else,company-1.example\n')
       here.write('people.csv', `${people.join('\n')}\n`)
       here.write('known.csv', 'Email\nbob@elsewhere.example\n')
       await here.run('suppress add ann@elsewhere.example max@ours.example')

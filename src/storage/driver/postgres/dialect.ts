@@ -105,8 +105,10 @@ function createAdder(connection: Connection, { name: table, columns, makes }: Mo
   }
   return (rows: readonly StoredRow[]): Promise<unknown> =>
     Promise.resolve(connection.run(sql, JSON.stringify(made ? rows.map(withMade) : rows))).catch(
-      (error: object) => {
-        throw Object.assign(error, { table })
+      (error: { table?: string }) => {
+        // Rows that are sent behind refused ones fail with the same error.
+        error.table ??= table
+        throw error
       },
     )
 }
