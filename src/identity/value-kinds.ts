@@ -459,7 +459,7 @@ const internal: ReadonlySet<string> = new Set(
 )
 /** The address of a machine. */
 const machine =
-  /^(?:[a-z]+:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){2,3}|\[[\da-f:.]+\]|[\da-f]{0,4}(?::[\da-f]{0,4}){3,7})\.?(?::\d+)?(?:[/?#].*)?$/i
+  /^(?:[a-z]+:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){2,3}|\[[\da-f:.]+(?:%\w+)?\]|(?=[^/]*::|(?:[\da-f]+:){3})[\da-f:]+(?:\d{1,3}(?:\.\d{1,3}){3})?(?:%\w+)?)\.?(?::\d+)?(?:[/?#].*)?$/i
 /** An address of one word, which only a network of one's own knows. */
 const singleHost = /^https?:\/\/[a-z0-9_-]+(?::\d+)?(?:[/?#].*)?$/i
 
