@@ -3,6 +3,7 @@ import { companySizes, emailStatuses, emailStatusOf } from '../api/schemas/enume
 import { type Fields, isObject } from '../api/values/objects.js'
 import { toCountryCode } from './country.js'
 import { foldText } from './name.js'
+import { partsOf } from './spelling.js'
 import { toCompanyDomain, toEmail } from './value-kinds.js'
 
 /** Reads one field of a record: `undefined` when absent or blank. Throws a Refusal when invalid. */
@@ -72,10 +73,9 @@ export const bool = fromText((words) => {
   throw invalid(`must be true or false, not '${shorten(word)}'`)
 })
 
-/** A list of texts: an array, or one text separated by semicolons. */
+/** A list of texts: an array, or one text that lists them. */
 export const texts: FieldReader<string[]> = (value) => {
-  const items = Array.isArray(value) ? value : text(value)?.split(';')
-  if (items === undefined) return undefined
+  const items = Array.isArray(value) ? value : partsOf(text(value) ?? '')
   const kept = items.map((item) => text(item)).filter((item) => item !== undefined)
   return kept.length === 0 && !Array.isArray(value) ? undefined : [...new Set(kept)]
 }

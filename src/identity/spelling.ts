@@ -8,3 +8,10 @@ const invisible = /\p{Default_Ignorable_Code_Point}/gu
  */
 export const toPlainText = (text: string): string =>
   ascii.test(text) ? text : text.replace(invisible, '').normalize('NFKC')
+
+/** Splits a cell with a list as an output writes it, `a; b`, or an export of Google, `a ::: b`. A link's parameters are no part. */
+export const partsOf = (cell: string): string[] =>
+  cell
+    .split(/ ::: |;(?!(?:ext|isub|phone-context)=)/i)
+    .map((part) => part.trim())
+    .filter((part) => part !== '')

@@ -4,8 +4,10 @@ import { dayMs } from '../../api/values/dates.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
 import { cleanName, foldName, foldText } from '../../identity/name.js'
+import { readPhone } from '../../identity/phone.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { date, indexedText, invalid, parseCompanySize, shorten, wholeNumber } from '../../identity/readers.js'
+import { partsOf } from '../../identity/spelling.js'
 import { toCompanyDomain } from '../../identity/value-kinds.js'
 import { type Connection, insertList, send, type Value } from '../../storage/driver/connection.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
@@ -105,6 +107,7 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
   // An email address stands for the domain, and is no website.
   if (website?.includes('@') && !website.includes('/')) delete account.website
   const profiles = readProfiles(account, leaveOut)
+  readCompanyPhone(account, leaveOut)
   if (domain === undefined && profiles.length === 0)
     throw invalid('a company needs a domain, a network_id or a network_url')
   const uses =
@@ -130,6 +133,20 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
     history:
       headcount_history && readOr(leaveOut, 'headcount_history', headcount_history, readHeadcountHistory),
   }
+}
+
+/** Keeps the first phone number in E.164. A company has one: others of its cell are left out, as what is no number. */
+function readCompanyPhone(account: RecordFields<'companies'>, leaveOut: LeaveOut): void {
+  if (account.phone === undefined) return
+  let first: string | undefined
+  for (const part of partsOf(account.phone)) {
+    const number = readOr(leaveOut, 'phone', part, (one) => readPhone(one, account.country))
+    first ??= number
+    if (number !== undefined && number !== first)
+      leaveOut('phone', part, `phone: '${shorten(part)}' is another number of a company, which has one`)
+  }
+  if (first === undefined) delete account.phone
+  else account.phone = first
 }
 
 /** Many files have a range such as `51-200` as headcount: it becomes the employee range. */

@@ -6,6 +6,7 @@ import type { LeaveOut } from '../../csv/names.js'
 import { foldName, foldPersonName } from '../../identity/name.js'
 import { readPhone } from '../../identity/phone.js'
 import { invalid, text } from '../../identity/readers.js'
+import { partsOf } from '../../identity/spelling.js'
 import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
 import { leaveOutForeignHost, readProfile } from './headcount.js'
@@ -91,7 +92,7 @@ function completeName(fields: PersonFields): void {
 function readPhones({ phones, country }: PersonFields, { phone }: Fields, leaveOut: LeaveOut) {
   const read = (field: string) => (number: string) =>
     readOr(leaveOut, field, number, () => readPhone(number, country)) ?? []
-  const others = readOr(leaveOut, 'phone', phone, text)?.split(';') ?? []
+  const others = partsOf(readOr(leaveOut, 'phone', phone, text) ?? '')
   const numbers = [...(phones ?? []).flatMap(read('phones')), ...others.flatMap(read('phone'))]
   return numbers.length === 0 && !phones ? undefined : [...new Set(numbers)]
 }

@@ -23,6 +23,7 @@ import { isUncalculated, type UncalculatedColumn } from '../../csv/uncalculated.
 import { toCountryCode } from '../../identity/country.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toPlainUrl } from '../../identity/profile.js'
+import { partsOf } from '../../identity/spelling.js'
 import {
   describeMisplaced,
   fitsColumn,
@@ -596,13 +597,6 @@ export function toOneSpelling(field: string, value: unknown): unknown {
   const isProfile = typeof value === 'string' && /[\\<>]/.test(value) && parseProfile(value) !== undefined
   return isProfile ? toPlainUrl(value) : value
 }
-
-/** Splits a cell with a list as an output writes it, `a; b`, or an export of Google, `a ::: b`. A link's parameters are no part. */
-const partsOf = (cell: string): string[] =>
-  cell
-    .split(/ ::: |;(?!(?:ext|isub|phone-context)=)/i)
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
 
 /** Returns phone numbers as E.164; any other text is unchanged, for validation to refuse. */
 function inE164(value: unknown): unknown {
