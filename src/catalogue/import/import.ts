@@ -272,7 +272,7 @@ export type ImportReport = ReturnType<typeof toReport>
 /** Returns what became of a file; `leftOut` are values that records are without, because they were not understood. */
 function toReport(
   tally: Readonly<ImportTally>,
-  { mapping, ignored, samples = {}, encoding, footer, uncalculated, original }: FileColumns,
+  { mapping, ignored, samples = {}, notes = [], encoding, footer, uncalculated, original }: FileColumns,
   leftOut: readonly LeftOutValues[],
 ) {
   return {
@@ -284,7 +284,7 @@ function toReport(
     samples,
     encoding,
     footer: footer?.found,
-    notes: uncalculatedNotes(uncalculated ?? [], original?.header ?? []),
+    notes: [...notes, ...uncalculatedNotes(uncalculated ?? [], original?.header ?? [])],
   }
 }
 

@@ -1,4 +1,4 @@
-import { Refusal } from '../../api/calls/errors.js'
+import { type Note, Refusal } from '../../api/calls/errors.js'
 import { resultOr } from '../../api/values/objects.js'
 import {
   columnNamed,
@@ -19,7 +19,15 @@ import {
   type FieldReader,
   wholeNumber,
 } from '../../identity/readers.js'
-import { fitsColumn, isStandIn, kindsOfField, toColumnKind, toSoleKind } from '../../identity/value-kinds.js'
+import {
+  fitsColumn,
+  isStandIn,
+  kindsOfField,
+  toColumnKind,
+  toCompanyDomain,
+  toSoleKind,
+  type ValueKind,
+} from '../../identity/value-kinds.js'
 import type { RecordKind } from '../kinds/kind.js'
 import { fields } from '../records/fields.js'
 
@@ -66,20 +74,42 @@ export function mapColumns(
       .map((guess) => ({ ...guess, at, isEmpty: samples[at]?.length === 0 })),
   )
   guesses.sort((a, b) => Number(a.isEmpty) - Number(b.isEmpty) || a.rank - b.rank || a.at - b.at)
-  for (const { field, at } of guesses)
-    if (!left.has(field) && !columnOf.has(field) && ![...columnOf.values()].includes(at))
-      columnOf.set(field, at)
+  for (const { field, at, rank } of guesses) {
+    if (left.has(field) || columnOf.has(field) || [...columnOf.values()].includes(at)) continue
+    if (rank < onlyWithout || findUnfilled(kind, columnOf)) columnOf.set(field, at)
+  }
   checkRequired(kind, header, columnOf)
+  const isMorePhones = ({ field, at }: (typeof guesses)[number]) =>
+    field === 'phone' && ![...columnOf.values()].includes(at) && isPhoneOfRecord(kind, header[at] ?? '')
+  const morePhones =
+    columnOf.has('phone') && !Object.hasOwn(explicit, 'phone')
+      ? guesses.filter(isMorePhones).map(({ at }) => at)
+      : []
   const mapped = [...columnOf].sort(([, one], [, other]) => one - other)
   const byColumn = new Map(mapped.map(([field, at]) => [at, field]))
   return {
     /** The field of each column, in order. */
     fields: header.map((_, at) => byColumn.get(at)),
     mapping: Object.fromEntries(mapped.map(([field, at]) => [field, header[at] ?? ''])),
-    ignored: header.filter((name, at) => !byColumn.has(at) && name !== '' && !isOwnColumn(name)),
+    /** Columns of phones, the best first, for the rows that have none in that of the field. */
+    morePhones,
+    ignored: header.filter(
+      (name, at) => !byColumn.has(at) && !morePhones.includes(at) && name !== '' && !isOwnColumn(name),
+    ),
+    notes: morePhones.length === 0 ? [] : [morePhonesNote(header, columnOf.get('phone'), morePhones)],
     samples: Object.fromEntries(mapped.map(([field, at]) => [field, samples[at]?.[0] ?? ''])),
   }
 }
+
+const morePhonesNote = (header: readonly string[], at = 0, more: readonly number[]): Note => ({
+  code: 'import.more_phones',
+  details: { column: header[at], columns: more.map((one) => header[one]) },
+})
+
+/** Whether the name of a column means the phone of the record itself: that of a company is nobody's own. */
+const isPhoneOfRecord = (kind: RecordKind, column: string): boolean =>
+  matchFields(kind, column).some(({ field, rank }) => field === 'phone' && rank < lastResort) &&
+  !(kind === 'people' && normaliseName(column).includes('company'))
 
 /** A field that a column may fill, and how sure that is: 0 is best. */
 interface Guess {
@@ -93,6 +123,8 @@ const standIn = 2.5
 /** Values that are all of one kind, below a name that says nothing. */
 const byValues = 2.7
 const lastResort = 3
+/** Values that may be anything's, where a record could not be identified at all without them. */
+const onlyWithout = 4
 
 /** Returns the ids in the profile URLs of companies that a file has. */
 const readCompanyIds = (samples: readonly (readonly string[])[]): ReadonlySet<string | undefined> =>
@@ -124,18 +156,46 @@ function guessFields(
   const isStanding = fitting !== undefined && isStandIn(fitting.field, held)
   if (fitting && !isStanding) return [fitting]
   const isNamed = named.length > 0 || isUnnamed(column)
-  // Below a name that says nothing, email addresses and profiles do. Phone numbers and web addresses may be anybody's.
-  const sole = isNamed ? undefined : toSoleKind(cells)
   if (held === undefined || held === 'person name') return []
-  if (!isNamed && ((sole !== 'email' && !sole?.endsWith('profile')) || isColumnName(column))) return []
-  const known = Object.keys(fields[kind])
+  // Below a name that is no field's, values count that are all alike.
+  if (!isNamed && (isColumnName(column) || toSoleKind(cells) !== held || isOfOthers(kind, column, held)))
+    return []
+  const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
   return [
-    ...(field === undefined ? [] : [{ field: ofProfiles(field, cells), rank: isNamed ? likely : byValues }]),
+    ...(field === undefined
+      ? []
+      : [{ field: ofProfiles(field, cells), rank: isNamed ? likely : rankByValues(column, held, cells) }]),
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
   ]
 }
+
+/** Names of columns with numbers of faxes, or at which somebody else answers. */
+const phonesOfOthers = /fax|telecopie|asst|assist|emergency|notfall|pager/
+const phonesOfCompanies = /company|corporate|switchboard|zentrale/
+
+function isOfOthers(kind: RecordKind, column: string, held: ValueKind): boolean {
+  const name = normaliseName(column)
+  return (
+    held === 'phone' && (phonesOfOthers.test(name) || (kind === 'people' && phonesOfCompanies.test(name)))
+  )
+}
+
+/** Names that spreadsheets and databases give a column by themselves. */
+const automatic =
+  /^(?:feld|field|spalte|column|col|colonne|columna|colonna|kolom|campo|champ|veld|unnamed|var|[a-z])?\d*$/
+
+/** Web addresses may be anything's: they count below an automatic name if they are companies' own, else as a last resort. */
+const rankByValues = (column: string, kind: ValueKind, cells: readonly string[]): number =>
+  kind !== 'web address' || (automatic.test(normaliseName(column)) && areSites(cells))
+    ? byValues
+    : onlyWithout
+
+const site = /^(?:https?:\/\/)?[^\s/?#]+\/?$/i
+
+const areSites = (cells: readonly string[]): boolean =>
+  cells.filter((cell) => site.test(cell) && toCompanyDomain(cell) !== undefined).length >= 0.9 * cells.length
 
 /** Returns which of the two fields for profiles of people is for those that a column holds. */
 function ofProfiles(field: string, cells: readonly string[]): string {
@@ -189,9 +249,12 @@ function findColumn(header: readonly string[], column: string): number {
 }
 
 function checkRequired(kind: RecordKind, header: readonly string[], columnOf: ReadonlyMap<string, number>) {
-  for (const oneOf of requiredFields[kind]) {
-    if (oneOf.some((field) => columnOf.has(field))) continue
-    const isNamed = header.some((name) => isUnnamed(name) || isColumnName(name))
-    throw new Refusal('import.unidentified', { kind, oneOf, field: oneOf[0], header, isNamed, line: 1 })
-  }
+  const oneOf = findUnfilled(kind, columnOf)
+  if (!oneOf) return
+  const isNamed = header.some((name) => isUnnamed(name) || isColumnName(name))
+  throw new Refusal('import.unidentified', { kind, oneOf, field: oneOf[0], header, isNamed, line: 1 })
 }
+
+/** Returns fields of which a record needs one, and that no column fills. */
+const findUnfilled = (kind: RecordKind, columnOf: ReadonlyMap<string, number>) =>
+  requiredFields[kind].find((oneOf) => !oneOf.some((field) => columnOf.has(field)))

@@ -92,8 +92,13 @@ async function readCsvRows(
   const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
   const trimmed = names.map((name) => name.trim())
-  const columns = mapColumns(kind, trimmed, map, hasHeader ? samples : withFirstRow(top.cells, samples))
-  checkCalculated(kind, columns.fields, trimmed, uncalculated)
+  const { fields, morePhones, ...columns } = mapColumns(
+    kind,
+    trimmed,
+    map,
+    hasHeader ? samples : withFirstRow(top.cells, samples),
+  )
+  checkCalculated(kind, fields, trimmed, uncalculated)
   const rows = hasHeader ? first : [top, ...first]
   return {
     ...columns,
@@ -102,7 +107,7 @@ async function readCsvRows(
     uncalculated,
     batches: toInputRows(
       withoutFooter(continueWith([rows], failure, batches), footer),
-      columns.fields,
+      { fields, morePhones },
       kind,
       map,
     ),
@@ -170,13 +175,20 @@ async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise
 
 async function* toInputRows(
   batches: AsyncIterable<readonly CsvRow[]>,
-  fields: readonly (string | undefined)[],
+  { fields, morePhones }: Pick<ReturnType<typeof mapColumns>, 'fields' | 'morePhones'>,
   kind: RecordKind,
   map: ImportOptions['map'],
 ): AsyncGenerator<InputRow[]> {
   // Of a field that is made for no kind of value, any cell may be used.
   const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
-  const complete = createProfileUrls(kind, map)
+  const completeProfiles = createProfileUrls(kind, map)
+  const isPhone = (cell = '') =>
+    cell.trim() !== '' && !isPlaceholder('phone', cell) && !isMisplaced(kind, 'phone', cell)
+  const complete = (raw: Record<string, unknown>, cells: readonly string[]) => {
+    completeProfiles(raw)
+    const at = raw.phone === undefined ? morePhones.find((one) => isPhone(cells[one])) : undefined
+    if (at !== undefined) raw.phone = cells[at]
+  }
   for await (const rows of batches)
     yield rows
       .map((row) => toInputRow(row, fields, isChecked, kind, complete))
@@ -205,7 +217,7 @@ function toInputRow(
   fields: readonly (string | undefined)[],
   isChecked: readonly boolean[],
   kind: RecordKind,
-  complete: CompleteProfiles,
+  complete: (raw: Record<string, unknown>, cells: readonly string[]) => void,
 ): InputRow | undefined {
   const width = fields.length
   if (cells.every((cell) => cell.trim() === '')) return undefined
@@ -222,7 +234,7 @@ function toInputRow(
     if (!isChecked[at] || !isMisplaced(kind, field, cell, name)) raw[field] = cell
     else leftOut.push({ field, value: cell, reason: `${field} ${describeMisplaced(field, cell)}` })
   }
-  complete(raw)
+  complete(raw, cells)
   return leftOut.length === 0 ? { line, cells, raw } : { line, cells, raw, leftOut }
 }
 
@@ -260,7 +272,9 @@ function readJsonRows(
       if (field === undefined) continue
       if (!Object.hasOwn(samples, field) && value !== null && value !== '')
         samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
-      if (record[field] === undefined || field === key) record[field] = value
+      const isBlank = value === null || value === ''
+      if (record[field] === undefined || record[field] === '' || (field === key && !isBlank))
+        record[field] = value
     }
     complete(record)
     return record

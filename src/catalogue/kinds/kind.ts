@@ -1,3 +1,4 @@
+import type { Note } from '../../api/calls/errors.js'
 import type { Awaitable, Fields } from '../../api/values/objects.js'
 import type { Encoding } from '../../csv/detect-encoding.js'
 import type { FooterCounter } from '../../csv/footer.js'
@@ -66,6 +67,8 @@ export interface InputRows {
   readonly samples?: Readonly<Record<string, string>>
   /** The encoding of a CSV file that was recognised by its letters, with a value that has such letters. */
   readonly encoding?: Pick<Encoding, 'label' | 'sample'> | undefined
+  /** What a person should know about the choice of columns. */
+  readonly notes?: readonly Note[]
   /** The rows below the records of a CSV file, as far as it is read. */
   readonly footer?: FooterCounter
   /** Columns of a sheet with formulas that have no stored value. */

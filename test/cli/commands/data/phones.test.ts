@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest'
+import { ends, machine } from '../../../support/command.js'
+import { perTest } from '../../../support/each.js'
+
+const here = perTest(machine)
+
+interface Report {
+  readonly mapping: Readonly<Record<string, string>>
+  readonly ignored: readonly string[]
+  readonly not_understood: readonly { readonly field: string; readonly values: number }[]
+}
+
+/** Imports a file. Returns what is said of it, and the phones of its records by their names. */
+async function load(kind: 'companies' | 'people', text: string, ...options: string[]) {
+  here.write('file.csv', text)
+  const { json, stderr } = await ends(here.run(['data', 'import', kind, 'file.csv', '--json', ...options]), 0)
+  const stored = await here.json<Record<string, unknown>[]>(`data export ${kind}`)
+  const phones = stored.map(({ name, first_name, phone, phones }) => [name ?? first_name, phone ?? phones])
+  return { report: json as Report, stderr, stored, phones: Object.fromEntries(phones) }
+}
+
+describe('the phones of imported companies', () => {
+  it.each([
+    ['+49 30 123456', 'D', '+4930123456'],
+    ['030 1234567', 'Deutschland', '+49301234567'],
+    ['tel:+49301234567', '', '+49301234567'],
+    ['0049 30 1234567', '', '+49301234567'],
+    ['＋４９３０１２３４５６７', '', '+49301234567'],
+    ["'+33612345678", '', '+33612345678'],
+    ['+1 (212) 555-0100 ext 5', '', '+12125550100'],
+  ])('that are written as %j, in %j, are stored as %j', async (written, country, number) => {
+    const { phones, report } = await load(
+      'companies',
+      `name,domain,country,phone\nAcme,acme.example,${country},${written}\n`,
+    )
+    expect([phones, report.not_understood]).toEqual([{ Acme: number }, []])
+  })
+
+  it('are left out and counted where they are not certain, and the companies stay', async () => {
+    const cells = ['1e9', '999', '0011 33 6 12 34 56 78', '030 1234567', '+33612345678 / 79']
+    const { phones, report, stored } = await load(
+      'companies',
+      `name,domain,phone\n${cells.map((cell, at) => `C${at},c${at}.example,${cell}\n`).join('')}`,
+    )
+    expect(stored).toHaveLength(5)
+    expect(Object.values(phones).filter((phone) => typeof phone === 'string')).toEqual([])
+    expect(report.not_understood).toEqual([{ field: 'phone', values: 5, sample: '1e9' }])
+  })
+
+  it('are one for each: the first of a list, and the others are counted', async () => {
+    const { phones, report } = await load(
+      'companies',
+      'name,domain,phone\nAcme,acme.example,+33612345678; +33612345677\nBirch,birch.example,n/a\n',
+    )
+    expect([phones.Acme, report.not_understood]).toEqual([
+      '+33612345678',
+      [{ field: 'phone', values: 1, sample: '+33612345677' }],
+    ])
+  })
+})
+
+describe('the phones of imported people', () => {
+  it('that a link with parameters or a list of Google names are read as in a batch', async () => {
+    const { phones, report } = await load(
+      'people',
+      'First Name,Email,Phone\nAda,ada@acme.example,tel:+33612345678;ext=5\nBo,bo@acme.example,+33612345678 ::: +33612345677\n',
+    )
+    expect([phones, report.not_understood]).toEqual([
+      { Ada: ['+33612345678'], Bo: ['+33612345678', '+33612345677'] },
+      [],
+    ])
+  })
+
+  const outlook = [
+    'First Name,Last Name,Company,Business Phone,Mobile Phone,Business Fax,Company Phone,E-mail Address',
+    'Ada,King,Acme,+49 171 3920055,,+49 30 999999,+49 30 888888,ada@acme.example',
+    'Bo,Lind,Acme,+49 171 3920066,+46 70 174 06 12,,,bo@acme.example',
+    'Cy,Moor,Acme,,n/a,+49 30 999999,+49 30 888888,cy@acme.example',
+    '',
+  ].join('\n')
+
+  it('are the first that is filled of the columns of phones, of which a sentence tells', async () => {
+    const { phones, report, stderr } = await load('people', outlook)
+    expect(phones).toMatchObject({ Ada: ['+491713920055'], Bo: ['+46701740612'] })
+    expect(phones.Cy ?? []).toEqual([])
+    expect(report.mapping.phone).toBe('Mobile Phone')
+    expect(report.ignored).toEqual(['Business Fax', 'Company Phone'])
+    expect(stderr).toContain('Where "Mobile Phone" is blank, "Business Phone" is read as phone.')
+  })
+
+  it('come from one column where --map names it', async () => {
+    const { phones, stderr } = await load('people', outlook, '--map', 'phone=Mobile Phone')
+    expect([phones.Ada ?? [], phones.Bo]).toEqual([[], ['+46701740612']])
+    expect(stderr).not.toContain('Where "Mobile Phone"')
+  })
+
+  it('come from the first key that has one, in NDJSON', async () => {
+    const records = [
+      { first_name: 'Ada', email: 'ada@acme.example', 'Mobile Phone': '', 'Business Phone': '+33612345678' },
+      { first_name: 'Bo', email: 'bo@acme.example', 'Mobile Phone': '+33612345677', 'Business Phone': '' },
+    ]
+    const { phones } = await load('people', records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+    expect(phones).toEqual({ Ada: ['+33612345678'], Bo: ['+33612345677'] })
+  })
+})
+
+describe('columns of imports that no name claims', () => {
+  const row = (name: string, at: number) =>
+    `${name};${name.toLowerCase()}@c${at}.example;+49 30 11111${at};${at % 2 ? 'www.' : ''}c${at}.example\n`
+  const names = ['Ada', 'Bo', 'Cy', 'Di', 'Ed', 'Flo']
+
+  it('are emails, phones and domains of people by their values', async () => {
+    const { report, stored } = await load('people', `Vorname;Feld2;Feld3;Feld4\n${names.map(row).join('')}`)
+    expect(report.mapping).toEqual({
+      first_name: 'Vorname',
+      email: 'Feld2',
+      phone: 'Feld3',
+      company_domain: 'Feld4',
+    })
+    expect(stored[1]).toMatchObject({
+      email: 'bo@c1.example',
+      phones: ['+4930111111'],
+      company_domain: 'c1.example',
+    })
+  })
+
+  it('are phones of companies, and what identifies them where nothing else does', async () => {
+    const rows = names.map((name, at) => `${name} GmbH;c${at}.example;+49 30 11111${at}\n`).join('')
+    const { report } = await load('companies', `Firma;Seite der Firma;Erreichbar\n${rows}`)
+    expect(report.mapping).toEqual({ name: 'Firma', domain: 'Seite der Firma', phone: 'Erreichbar' })
+  })
+
+  it('are not imported where their name says that they are of something else', async () => {
+    const rows = names.map((name, at) => `${row(name, at).trim()}\n`).join('')
+    const { report } = await load('people', `Vorname;E-Mail;Telefax;Mitbewerber\n${rows}`)
+    expect(report.mapping).toEqual({ first_name: 'Vorname', email: 'E-Mail' })
+    expect(report.ignored).toEqual(['Telefax', 'Mitbewerber'])
+  })
+})
