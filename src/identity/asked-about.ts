@@ -1,5 +1,6 @@
 import type { Clock } from '../api/ports/ports.js'
 import { type Fields, isObject } from '../api/values/objects.js'
+import type { Sort } from './keys.js'
 import { keysOfMentions, type Mentions, mentionsIn, profileKey } from './mentions.js'
 import { foldName, foldPersonName, foldText } from './name.js'
 import { toE164 } from './phone.js'
@@ -16,10 +17,14 @@ export interface Question {
   readonly lastNames: ReadonlySet<string>
   /** Names of companies, and those in their domains. */
   readonly companyNames: ReadonlySet<string>
+  /** Keys of the domains of companies, without those of email addresses. */
+  readonly sites: ReadonlySet<string>
   /** Companies, as they stand in keys of names. */
   readonly places: ReadonlySet<string>
   /** What it sends that an answer may repeat: by the name of the field, its values. Empty where answers repeat nothing. */
   readonly sent: ReadonlyMap<string, ReadonlySet<string>>
+  /** All its keys, as one text. */
+  readonly allKeys: string
 }
 
 interface RecentQuestion extends Question {
@@ -69,22 +74,35 @@ export class AskedAbout {
    * answered so, an answer that repeats something else than it was sent is another's, too.
    */
   isOfAnother(asked: Question, answer: unknown): boolean {
-    const repeated = valuesSentIn(answer, asked.sent)
+    const repeated = this.#repeatedOf(asked, answer)
     const isStray = this.#isAboutOther(asked, answer, repeated) || (this.#hasStrayed && repeated === 'others')
     if (isStray) this.#strayAt = this.clock.now()
     return isStray
   }
 
   #isAboutOther(asked: Question, answer: unknown, repeated: Repeated): boolean {
-    if (repeated === 'own') return false
-    const records = recordsIn(withoutRelations(answer, asked.sent))
+    if (repeated === 'own id') return false
+    const about = withoutRelations(answer, asked.sent)
+    const records = recordsIn(about)
     const said = records.map((record) => readMentions(mentionsIn(record), asked.places))
     const all = (name: keyof (typeof said)[number]) => said.flatMap((one) => one[name])
     const [person, company, words] = [all('person'), all('company'), all('words')]
-    if (person.some((key) => asked.person.has(key))) return false
     const fit = fitOf(words, asked)
+    const isOfOther = (key: string) =>
+      isSureKey.test(key) && !asked.person.has(key) && !asked.company.has(key) && this.#hasOther(key, asked)
+    const isUnsure = [...person, ...company].some(isOfOther)
+    if (isUnsure && this.#isSurelyAboutOther(asked, about, fit > 0)) return true
+    const own = person.filter((key) => asked.person.has(key))
+    if (repeated === 'own' || own.some((key) => !isNameKey(key))) return false
     const people = person.flatMap((key) => this.#othersWith(key, asked))
-    if (people.some((other) => fitOf(words, other) > fit)) return true
+    const isElsewhere = (other: Question) =>
+      company.some((key) => other.sites.has(key)) && asked.sites.size > 0 && !isAmong(company, asked.sites)
+    const fitsBetter = (other: Question) => {
+      const theirs = fitOf(words, other)
+      return theirs > fit || (theirs === fit && fit > 0 && isElsewhere(other))
+    }
+    const isBetterFit = people.some(fitsBetter)
+    if (own.length > 0 || isBetterFit) return isBetterFit
     if (isNamed(words, asked.lastNames)) return false
     if (people.length > 0) return true
     if (company.some((key) => asked.company.has(key)) || isNamed(words, asked.firstNames)) return false
@@ -96,6 +114,66 @@ export class AskedAbout {
     return company.some((key) => this.#othersWith(key, asked).length > 0)
   }
 
+  /**
+   * Whether the surest of what an answer and a question both say is another question's: names count only where nothing
+   * surer differs. People change companies: whose answer has the name of a person is not told by the company.
+   */
+  #isSurelyAboutOther(asked: Question, about: unknown, isPersonNamed: boolean): boolean {
+    const records = apartIn(about).map((record) => {
+      const { companyNames, words, sites, company } = readMentions(mentionsIn(record), asked.places)
+      const isNamed =
+        fitOf(words, asked) > 0 || companyNames.some((name) => name !== '' && asked.companyNames.has(name))
+      const { person } = readMentions(mentionsIn(withoutEmployer(record)), asked.places)
+      return { isNamed, person, company, sites }
+    })
+    const differs = (
+      own: Iterable<string>,
+      keysOf: (record: (typeof records)[number]) => readonly string[],
+      isOf: (other: Question, key: string) => boolean,
+    ): boolean | undefined => {
+      const ours = new Set(own)
+      const theirs = records.map((record) => ({ ...record, keys: keysOf(record) }))
+      if (ours.size === 0 || theirs.every(({ keys }) => keys.length === 0)) return undefined
+      if (theirs.some(({ keys }) => isAmong(keys, ours))) return false
+      // An answer may have others in its lists, beside whom it is about.
+      const isOwnList = theirs.some(({ keys, isNamed }) => isNamed && keys.length === 0)
+      const isOther = theirs.some(
+        ({ keys, isNamed }) =>
+          (isNamed || !isOwnList) &&
+          keys.some((key) => this.#othersWith(key, asked).some((other) => isOf(other, key))),
+      )
+      return isOther ? true : undefined
+    }
+    const bySort = (kind: 'person' | 'company', sort: Sort) => {
+      const isOfSort = (key: string) => key.startsWith(`${kind}:${sort}:`)
+      const own = [...asked[kind]].filter(isOfSort)
+      return differs(
+        own,
+        (record) => record[kind].filter(isOfSort),
+        () => true,
+      )
+    }
+    const ofPerson = bySort('person', 'slug') ?? bySort('person', 'email')
+    if (ofPerson !== undefined || isPersonNamed) return ofPerson ?? false
+    const isOfSameName = (other: Question) => isAmong(other.companyNames, asked.companyNames)
+    const isDomain = (key: string) => key.startsWith('company:domain:')
+    return (
+      bySort('company', 'slug') ??
+      differs(
+        asked.sites,
+        (record) => record.company.filter((key) => record.sites.includes(key) || asked.sites.has(key)),
+        (other, key) => other.sites.has(key),
+      ) ??
+      // The domain of an address says less.
+      differs(
+        asked.sites,
+        (record) => record.company.filter(isDomain),
+        (other, key) => other.sites.has(key) && isOfSameName(other),
+      ) ??
+      false
+    )
+  }
+
   /** Whether an answer repeats what another request has sent in the same field. */
   #isSentByOther(asked: Question, answer: unknown): boolean {
     return [...sentIn(answer, (field) => !asked.sent.has(field))].some(([field, values]) =>
@@ -104,7 +182,36 @@ export class AskedAbout {
   }
 
   #othersWith(key: string, asked: Question): readonly Question[] {
-    return [...(this.#byKey.get(key) ?? [])].filter((other) => other !== asked && this.#isRecent(other))
+    return [...(this.#byKey.get(key) ?? [])].filter((other) => this.#isOther(other, asked))
+  }
+
+  #hasOther(key: string, asked: Question): boolean {
+    for (const other of this.#byKey.get(key) ?? []) if (this.#isOther(other, asked)) return true
+    return false
+  }
+
+  /** Whether a question is a recent one about somebody else: a row may be asked about twice. */
+  #isOther(other: RecentQuestion, asked: Question): boolean {
+    return other.allKeys !== asked.allKeys && this.#isRecent(other)
+  }
+
+  /** What an answer repeats of what its request has sent. What others have sent as well says nothing of whose it is. */
+  #repeatedOf(asked: Question, answer: unknown): Repeated {
+    if (asked.sent.size === 0) return 'nothing'
+    const said = [...sentIn(answer, (field) => !asked.sent.has(field))].flatMap(([field, values]) =>
+      [...values].map((value) => {
+        const isOwn = asked.sent.get(field)?.has(value) ?? false
+        const isShared = isOwn && this.#hasOther(sentKey(field, value), asked)
+        return { isOwn, isShared, isId: sentFields.id.test(field) }
+      }),
+    )
+    if (said.length === 0) return 'nothing'
+    const own = said.filter(({ isOwn }) => isOwn)
+    const surely = own.filter(({ isShared }) => !isShared)
+    if (surely.some(({ isId }) => isId)) return 'own id'
+    if (surely.length > 0) return 'own'
+    if (own.some(({ isId }) => !isId) || own.length === said.length) return 'shared'
+    return 'others'
   }
 
   get #hasStrayed(): boolean {
@@ -134,14 +241,19 @@ export function questionOf(rows: readonly Fields[], sent: unknown = {}): Questio
   const found = rows.map(readSubject)
   const all = (name: Exclude<keyof (typeof found)[number], 'isOfPerson'>) =>
     new Set(found.flatMap((one) => [...one[name]]))
-  return {
+  const keyed = {
     person: all('person'),
     company: all('company'),
+    sent: sentIn(sent, found.some(({ isOfPerson }) => isOfPerson) ? isOfCompany : undefined),
+  }
+  return {
+    ...keyed,
+    allKeys: [...keysOf(keyed)].join('\n'),
     firstNames: all('firstNames'),
     lastNames: all('lastNames'),
     companyNames: all('companyNames'),
+    sites: all('sites'),
     places: all('places'),
-    sent: sentIn(sent, found.some(({ isOfPerson }) => isOfPerson) ? isOfCompany : undefined),
   }
 }
 
@@ -151,7 +263,11 @@ const isOfCompany = (field: string): boolean =>
 
 const sentKey = (field: string, value: string): string => `sent ${field} ${value}`
 
-const keysOf = ({ person, company, sent }: Question): Iterable<string> => [
+const keysOf = ({
+  person,
+  company,
+  sent,
+}: Pick<Question, 'person' | 'company' | 'sent'>): Iterable<string> => [
   ...person,
   ...company,
   ...[...sent].flatMap(([field, values]) => [...values].map((value) => sentKey(field, value))),
@@ -196,6 +312,7 @@ function readSubject(subject: Fields) {
     firstNames: wordsOf(`${first_name} ${names[0]}`),
     lastNames: wordsOf(`${last_name} ${names.at(-1)}`),
     companyNames: [foldName(foldPersonName(company_name)), labelOf(domain)].filter((name) => name !== ''),
+    sites: sitesOf(mentions),
     places: [...mentions.places, ...mentions.mailPlaces],
   }
 }
@@ -211,6 +328,7 @@ function readMentions(mentions: Mentions, around: ReadonlySet<string>) {
   return {
     person: [...person, ...boxes.map(({ box, domain }) => `box ${box}@${domain}`)],
     company,
+    sites: sitesOf(mentions),
     words: [...wordsOf([...mentions.names].join(' ')), ...boxes.map(({ box }) => box)],
     companyNames: [
       ...[...mentions.names].map(foldName),
@@ -218,6 +336,18 @@ function readMentions(mentions: Mentions, around: ReadonlySet<string>) {
     ],
   }
 }
+
+/** Returns the keys of the domains of companies, without those of email addresses. */
+const sitesOf = ({ places }: Mentions): readonly string[] =>
+  [...places].flatMap((place) => (place.startsWith('domain:') ? [`company:${place}`] : []))
+
+const isAmong = (values: Iterable<string>, set: ReadonlySet<string>): boolean =>
+  [...values].some((value) => set.has(value))
+
+/** Keys that tell people and companies apart whose names are equal. An id may be the server's own. */
+const isSureKey = /^(?:person:(?:slug|email)|company:(?:slug|domain)):/
+
+const isNameKey = (key: string): boolean => key.startsWith('person:name:')
 
 function keysIn(mentions: Mentions, around: Iterable<string> = []) {
   const all = [...keysOfMentions(mentions, around)]
@@ -282,16 +412,8 @@ function sentIn(
   return found
 }
 
-/** What an answer repeats of what a request has sent: the same, something else in the same fields, or nothing. */
-type Repeated = 'own' | 'others' | 'nothing'
-
-function valuesSentIn(answer: unknown, sent: Question['sent']): Repeated {
-  if (sent.size === 0) return 'nothing'
-  const said = [...sentIn(answer, (field) => !sent.has(field))]
-  if (said.length === 0) return 'nothing'
-  const isOwn = said.some(([field, values]) => [...values].some((value) => sent.get(field)?.has(value)))
-  return isOwn ? 'own' : 'others'
-}
+/** What an answer repeats of what a request has sent: the same, what others have sent too, something else, or nothing. */
+type Repeated = 'own id' | 'own' | 'shared' | 'others' | 'nothing'
 
 /** Fields about somebody else than whom a record is about, in snake case. */
 const relation =
@@ -308,6 +430,10 @@ function withoutRelations(value: unknown, sent: Question['sent']): unknown {
     }),
   )
 }
+
+/** Returns a record without what it says about where somebody works. */
+const withoutEmployer = (record: Fields): Fields =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => !ofEmployer.test(toSnakeCase(name))))
 
 const wordsOf = (text: string): readonly string[] =>
   [text, ...spelledOut(text)].flatMap((one) =>
@@ -338,4 +464,12 @@ function recordsIn(value: unknown): readonly Fields[] {
     Array.isArray(one) || isObject(one) ? recordsIn(one) : [],
   )
   return [value, ...inner]
+}
+
+/** Returns the objects of an answer that are records apart: at its top and in lists, with what is in them. */
+function apartIn(value: unknown, isInside = false): readonly Fields[] {
+  if (Array.isArray(value)) return value.slice(0, maxItems).flatMap((one) => apartIn(one))
+  if (!isObject(value)) return []
+  const inner = Object.values(value).flatMap((one) => apartIn(one, true))
+  return isInside ? inner : [value, ...inner]
 }

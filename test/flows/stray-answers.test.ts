@@ -71,6 +71,62 @@ const addresses: Readonly<
   },
 }
 
+/** The same of rows of which two each have the same name. */
+const namesakes: typeof addresses = {
+  'companies, with their domains': {
+    header: 'name,domain',
+    cells: (at) => `Lumen ${at >> 1} SRL,lumen-${at}.example`,
+    answer: (at) => ({ name: `Lumen ${at >> 1} SRL`, domain: `lumen-${at}.example`, mark: at }),
+  },
+  'companies, with domains inside, and an id that all have': {
+    header: 'name,website,campaign_id',
+    cells: (at) => `Lumen ${at >> 1} SRL,https://www.lumen-${at}.example/,7`,
+    answer: (at) => ({
+      campaign_id: 7,
+      data: { company: { name: `Lumen ${at >> 1}`, website: `LUMEN-${at}.example` } },
+      mark: at,
+    }),
+  },
+  'companies, with their profiles': {
+    header: 'name,network_url',
+    cells: (at) => `Lumen ${at >> 1},https://www.network.example/company/lumen-${at}`,
+    answer: (at) => ({
+      name: `Lumen ${at >> 1}`,
+      network_url: `https://network.example/company/lumen-${at}`,
+      mark: at,
+    }),
+  },
+  'companies, with an address at their domains': {
+    header: 'name,domain',
+    cells: (at) => `Lumen ${at >> 1} SRL,lumen-${at}.example`,
+    answer: (at) => ({ name: `Lumen ${at >> 1} SRL`, email: `info@lumen-${at}.example`, mark: at }),
+  },
+  'people, by their own addresses': {
+    header: 'full_name,email',
+    cells: (at) => `Ada King ${at >> 1},p${at}@acme.example`,
+    answer: (at) => ({ full_name: `Ada King ${at >> 1}`, email: `p${at}@acme.example`, mark: at }),
+  },
+  'people, by their profiles': {
+    header: 'first_name,last_name,network_url',
+    cells: (at) => `Ada,King ${at >> 1},https://www.network.example/in/ada-${at}`,
+    answer: (at) => ({
+      first_name: 'Ada',
+      last_name: `King ${at >> 1}`,
+      network_url: `https://www.network.example/in/ada-${at}`,
+      mark: at,
+    }),
+  },
+  'people, with their addresses at two companies': {
+    header: 'full_name,company_domain',
+    cells: (at) => `Ada King-${at >> 1},lumen-${at}.example`,
+    answer: (at) => ({
+      full_name: `Ada King-${at >> 1}`,
+      email: `ada.king-${at >> 1}@lumen-${at}.example`,
+      mark: at,
+    }),
+  },
+}
+
 const rows = 300
 const nthOf = { 'to every request': 1, 'to every eighth request': 8 } as const
 
@@ -129,6 +185,43 @@ describe('an address of a flow', () => {
       expect(stderr).toContain(`${rows - right} failed`)
     },
   )
+
+  it.each(Object.keys(namesakes))(
+    'writes nothing into a row of one of the same name, which another key tells apart: %s',
+    async (about) => {
+      const { header, cells, answer } = namesakes[about] as (typeof namesakes)[string]
+      writeFlow(await straying(answer, habits['the other one of a pair'], 8))
+      const lines = Array.from({ length: rows }, (_, at) => `${cells(at)},${at}\n`)
+      here.write('list.csv', `${header},at\n${lines.join('')}`)
+      const { code, stderr } = await here.run('flow run flow.yaml --concurrency 1')
+      expect(code, stderr).toBe(11)
+      const written = here.rows('out.csv')
+      expect(written.filter(({ at, mark }) => at !== mark)).toEqual([])
+      expect(written.length, stderr).toBe(rows - Math.ceil(rows / 8))
+    },
+  )
+
+  it('may answer with the domains of others beside that of a row, or in lists', async () => {
+    const answers: Readonly<Record<string, Row & { readonly name: string }>> = {
+      'one.example': { name: 'Lumen', domain: 'one.example', website: 'two.example' },
+      'two.example': { name: 'Lumen', sites: [{ domain: 'one.example' }, { domain: 'two.example' }] },
+      'three.example': { name: 'Tres', technologies: [{ name: 'Lumen', domain: 'one.example' }] },
+      'four.example': { name: 'Quattro', domain: 'alias.example' },
+      'five.example': { name: 'Cinque', email: 'office@four.example' },
+    }
+    const { origin } = closeAfterTest(
+      await answering(async (request, response) => {
+        const { domain } = JSON.parse((await received(request)).body) as { domain: string }
+        response.end(JSON.stringify({ mark: domain, ...answers[domain] }))
+      }),
+    )
+    writeFlow(origin)
+    const lines = Object.entries(answers).map(([domain, { name }]) => `${name},${domain},${domain}\n`)
+    here.write('list.csv', `name,domain,at\n${lines.join('')}`)
+    const { code, stderr } = await here.run('flow run flow.yaml')
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('failed')])
+    expect(here.rows('out.csv').map(({ at, mark }) => at === mark)).toEqual(lines.map(() => true))
+  })
 
   it('may answer with other names and domains of a row, and with whom it has to do', async () => {
     const people = [

@@ -152,6 +152,30 @@ it.each(['the address alone', 'the names and the company beside it', 'the names 
   },
 )
 
+it.each(['the names of whom it is about', 'nothing'])(
+  'no row of 200 namesakes has the answer to the question before, which has %s beside the address',
+  async (beside) => {
+    let last: string | undefined
+    const vendor = closeAfterTest(
+      await answering(async (request, response) => {
+        const domain = new URL(request.url ?? '', 'http://vendor').searchParams.get('domain')
+        const names = beside === 'nothing' ? {} : { first_name: 'Ada', last_name: 'King' }
+        const text = JSON.stringify({ email: `ada.king@${domain}`, ...names })
+        response.end(last ?? text)
+        last = text
+      }),
+    )
+    await here.run('init')
+    await addProvider(here, byLastName(vendor.origin).replace('last: "{last_name}"', 'domain: "{domain}"'))
+    const lines = numbered(200, 'c-').map((company) => `Ada,King,${company}.example\n`)
+    here.write('people.csv', `first_name,last_name,domain\n${lines.join('')}`)
+    const argv = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+    expect((await here.run(argv, { env: { PROSPECT_DNS: dns.address } })).code).toBe(11)
+    const found = here.rows('out.csv').filter(({ _status }) => _status === 'found')
+    expect(found.map(({ email, domain }) => email === `ada.king@${domain}`)).toEqual([true])
+  },
+)
+
 it('a vendor that answers with a new name or company of whom it is asked about found them', async () => {
   const answers: Readonly<Record<string, object>> = {
     Lovelace: { email: 'ada.lovelace@beta.example' },
