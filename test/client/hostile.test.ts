@@ -2,8 +2,10 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionLost, type Reply } from '../../src/api/calls/caller.js'
+import { operations } from '../../src/api/operations/table.js'
 import { toJson } from '../../src/api/values/json.js'
 import type { Remote, RemoteOptions } from '../../src/client/remote.js'
+import { examples } from '../../src/reference/openapi.js'
 import { certify } from './certificate.js'
 import { accepts, answering, answers, closeAfterTest, type Listener } from './listeners.js'
 import { remoteTo, sleeper } from './serving.js'
@@ -142,7 +144,7 @@ describe('an answer that is none of this API', () => {
     [404, '<html>no such page</html>', 'with 404, and not as this API does'],
     [404, '{"detail":"Not Found"}', 'with 404, and not as this API does'],
     [202, '{"status":"accepted"}', 'with 202 (accepted) and no result'],
-    [200, '{"data":{"id":"1","name":"Acme"}}', 'with something else than a record'],
+    [200, '{"data":{"id":"1","name":"Acme"}}', 'with its result inside "data"'],
     [200, '{"status":"ok"}', 'with something else than a record'],
     [200, '{"error":"Try later"}', 'with an error in a success: Try later'],
   ])('is not taken for a lookup that found nothing: %i %s', async (status, body, reason) => {
@@ -150,6 +152,20 @@ describe('an answer that is none of this API', () => {
     expect(reply).toMatchObject({ status: 502, unusable: body })
     expect((reply.body as { error: string }).error).toContain(reason)
   })
+
+  it.each(operations().filter(({ method }) => method !== 'DELETE'))(
+    'is not taken for a result where it has the result inside something else: $id',
+    async ({ id, ok, method, path }) => {
+      const { request, reply } = examples[id]
+      for (const wrapper of ['data', 'response']) {
+        const caller = await against(says(ok, JSON.stringify({ [wrapper]: reply })))
+        const { status, body } = await caller.call(id, request, { apiKey: canary })
+        expect(status, `${method} ${path}: ${JSON.stringify(body)}`).toBe(502)
+      }
+      const caller = await against(says(ok, JSON.stringify(reply)))
+      expect((await caller.call(id, request, { apiKey: canary })).status).toBe(ok)
+    },
+  )
 
   it.each([
     [402, '{"error":"Insufficient credits","code":"insufficient_credits"}'],

@@ -44,9 +44,7 @@ const isSaid = (value: unknown): boolean =>
 /** Whether a success is an error: it says one, and has nothing of a result. */
 export function isErrorInSuccess({ output }: OutputShape, body: unknown): body is Fields {
   if (!isObject(body) || !isSaid(body.error)) return false
-  const known = bare(output)
-  const fields = known instanceof z.ZodObject ? Object.keys(known.shape) : []
-  return !fields.some((field) => !errorFields.has(field) && isFilled(body[field]))
+  return !fieldsIn(bare(output)).some((field) => !errorFields.has(field) && isFilled(body[field]))
 }
 
 const isFilled = (value: unknown): boolean =>
@@ -58,7 +56,10 @@ const isFilled = (value: unknown): boolean =>
  */
 export function strangenessOf(operation: Operation, { output }: OutputShape, status: number, body: unknown) {
   if (status === 202 && operation.ok !== 202 && !operation.starts) return 'with 202 (accepted) and no result'
-  if (!isObject(body) || operation.starts || operation.needs === undefined) return undefined
+  if (!isObject(body) || operation.starts) return undefined
+  const wrapper = operation.method === 'DELETE' ? undefined : wrapperIn(output, body)
+  if (wrapper !== undefined) return `with its result inside "${wrapper}"`
+  if (operation.needs === undefined) return undefined
   const list = operation.batch?.found
   if (list !== undefined)
     return Array.isArray(body[list]) || counts.some((name) => body[name] === 0)
@@ -72,6 +73,21 @@ export function strangenessOf(operation: Operation, { output }: OutputShape, sta
   const names = resultFields.some((field) => Object.hasOwn(body, field))
   return says || isOwn || names ? undefined : 'with something else than a record'
 }
+
+/** Returns the field of a body that has all of a result inside, where nothing of it is beside it. */
+function wrapperIn(output: z.ZodType, body: Fields): string | undefined {
+  const known = bare(output)
+  const names = fieldsIn(known)
+  const has = (value: unknown, fields: readonly string[]) =>
+    isObject(value) && fields.some((field) => Object.hasOwn(value, field))
+  const items = known instanceof z.ZodRecord ? fieldsIn(bare(known.valueType)) : []
+  const isResult = (value: unknown) =>
+    has(value, names) || (isObject(value) && Object.values(value).some((item) => has(item, items)))
+  return isResult(body) ? undefined : Object.keys(body).find((name) => isResult(body[name]))
+}
+
+const fieldsIn = (known: z.core.$ZodType): readonly string[] =>
+  known instanceof z.ZodObject ? Object.keys(known.shape) : []
 
 const maximumNotes = 5
 
@@ -113,7 +129,7 @@ function settledBy({ id, starts }: Operation): readonly string[] {
 
 const isSettled = (value: unknown) => typeof value === 'number' || (typeof value === 'string' && value !== '')
 
-function describeValue(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (value === null) return 'nothing'
   return typeof value === 'object' ? 'an object' : 'a single value'
