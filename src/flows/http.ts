@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Caller, ConnectionLost, putOffMs, type Reply } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isInProgress, isLimited, isUnavailable, passes } from '../api/calls/retry.js'
+import { describeValue } from '../api/validation/fits.js'
 import { toJson } from '../api/values/json.js'
 import { type Fields, isObject, valueAt } from '../api/values/objects.js'
 import { AskedAbout, questionOf } from '../identity/asked-about.js'
@@ -132,6 +133,8 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
       const names = Object.values(result).filter((path) => path !== statusPath)
       if (!isKnown && status !== 204 && answer.body === undefined && names.length > 0)
         return reply(502, { error: `The address answered ${status} without JSON` })
+      if (!isKnown && status !== 204 && !isObject(answer.body) && names.length > 0)
+        return reply(502, { error: `The address answered with ${describeValue(answer.body)}, not an object` })
       const read = (path: string) =>
         path === statusPath ? status : status === 404 ? undefined : valueAt(answer.body, path.split('.'))
       // A field that it does not answer stays as it was.

@@ -158,6 +158,30 @@ describe('an address in a flow', () => {
     },
   )
 
+  it.each([
+    ['a list', [{ id: 'wrong' }]],
+    ['a list', []],
+    ['nothing', null],
+    ['a single value', 'done'],
+    ['a single value', 7],
+  ])('fails a row that it answers with %s in place of an object: %j', async (what, body) => {
+    const { origin } = await address(({ name }) => (name === 'Company 7' ? body : { id: numberOf(name) }))
+    write(origin, '{ id: id }')
+    const { code, stderr } = await run()
+    const sentence = `The address answered with ${what}, not an object`
+    expect([code, stderr]).toEqual([11, expect.stringContaining(sentence)])
+    expect(here.rows('out.csv')).toEqual(
+      names.filter((name) => name !== 'Company 7').map((name) => ({ name, id: numberOf(name) })),
+    )
+  })
+
+  it('may answer with anything where nothing is read from it', async () => {
+    const { origin } = await address(({ name }) => (Number(numberOf(name)) % 2 === 0 ? [name] : 'done'))
+    write(origin, '{ id: $status }')
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv')).toEqual(names.map((name) => ({ name, id: '200' })))
+  })
+
   it('that is still at work on a row is asked again, under the same key', async () => {
     const { origin, keys } = await address(({ name, before }, response) => {
       response.statusCode = before < 2 ? 409 : 200
