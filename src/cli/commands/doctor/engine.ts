@@ -50,13 +50,17 @@ function unreadable(name: Name, what: string, error: unknown): Verdict {
   return problem(`${what}: ${reasonOf(error)}.`, repair)
 }
 
+const toSetUp = 'To set up this machine: prospect init'
+
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
 export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
   const path = home[name]
   const found = await doctor.find(name)
   if (found.is === 'missing' && name === 'catalogue' && isShared(home)) return undefined
   if (found.is === 'missing')
-    return ok(`${path} does not exist yet; the first command that needs it creates it.`)
+    return name === 'engine'
+      ? ok(`${path} does not exist yet.`, toSetUp)
+      : ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {
     if (isPostgres(path)) throw found.error
     return unreadable(name, `${path} cannot be read`, found.error)
@@ -147,7 +151,7 @@ export async function workspace(context: Context, doctor: Doctor): Promise<Findi
   const isThere = (await doctor.find('engine')).is !== 'missing'
   if (isThere && !(await doctor.current('engine'))) return undefined
   const state = await engineState(context, doctor)
-  if (!state) return ok('There is no workspace yet; the first local command creates one.')
+  if (!state) return ok('There is no workspace on this machine yet.', toSetUp)
   const { name, plan, id } = state.workspace
   const sentence = `The workspace ${name} has the plan ${plan}`
   const unlisted = `${sentence}, which is not a listed plan: the limits of Free apply.`
