@@ -36,7 +36,7 @@ export interface Run extends NewRun {
   readonly number: number
   /** A `running` run may have been killed since; only its lock shows whether it runs. */
   readonly status: 'running' | 'stopped' | 'finished'
-  /** Rows that are answered. */
+  /** Rows that have an answer on record. */
   readonly done: number
   /** Credits that its rows have cost so far. */
   readonly credits: number
@@ -48,8 +48,12 @@ export interface Run extends NewRun {
   readonly endedAt: number | null
 }
 
+/** Rows that are done are recorded after their answers; where the run was killed between, the answers are counted. */
+const doneSql = `(SELECT max(n) FROM (SELECT runs.done AS n UNION ALL
+  SELECT count(*) AS n FROM lookups WHERE run = runs.number AND state NOT IN ('asked', 'accepted', 'unknown')) AS counted)`
 const columns = `number, id, known_by AS "identityKey", operation, target, workspace, profile, file,
-  file_hash AS "fileHash", request, output, status, total, done,
+  file_hash AS "fileHash", request, output, status, total,
+  CASE WHEN status = 'running' THEN ${doneSql} ELSE done END AS done,
   coalesce((SELECT spent FROM budgets WHERE scope = 'run ' || number), 0) AS credits,
   coalesce((SELECT held FROM budgets WHERE scope = 'run ' || number), 0) AS reserved,
   lost_at AS "lostAt", started_at AS "startedAt", ended_at AS "endedAt"`
@@ -227,7 +231,7 @@ const unsent = `run = ? AND state = 'asked' AND input IS NULL`
 const unsentSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE ${unsent}`
 const dropUnsentSql = `DELETE FROM lookups WHERE ${unsent}`
 // The rows that may have been sent, the credits held for them, and the index stay as they are.
-const stopSql = `UPDATE runs SET status = 'stopped', ended_at = (SELECT max(at) FROM (
+const stopSql = `UPDATE runs SET status = 'stopped', done = ${doneSql}, ended_at = (SELECT max(at) FROM (
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
   SELECT max(answered_at) FROM lookups WHERE run = ?) AS heard) WHERE number = ? AND status = 'running'`
 
@@ -274,7 +278,7 @@ export const mayStillSend = ({ lostAt }: Pick<Run, 'lostAt'>, now: number): bool
 const overSql = `SELECT number, id, known_by AS "identityKey", lost_at AS "lostAt" FROM runs
   WHERE target = ? AND profile = ? AND lost_at <= ? AND (status = 'finished' OR forgotten = 1) ORDER BY number`
 const stillSql = 'SELECT 1 AS one FROM runs WHERE number = ? AND lost_at = ?'
-const doneSql = 'UPDATE runs SET lost_at = NULL WHERE number = ? AND lost_at = ?'
+const settledSql = 'UPDATE runs SET lost_at = NULL WHERE number = ? AND lost_at = ?'
 
 /** Calls `settle` with the ids of ended runs that an execution lost so long ago that it sends nothing more. `now` is real time. */
 export async function settleLost(
@@ -289,6 +293,6 @@ export async function settleLost(
     // Taking the lock may have shown that the run was lost once more.
     if (!(await driver.read((reads) => reads.get(stillSql, number, lostAt)))) return
     await settle(id)
-    await driver.transaction((c) => c.run(doneSql, number, lostAt), runScope(number))
+    await driver.transaction((c) => c.run(settledSql, number, lostAt), runScope(number))
   })
 }
