@@ -238,7 +238,7 @@ export const noCaller: Caller = {
 /** A run that has not begun: it has no lookups. */
 const notBegun = { id: '', number: 0 } as const
 
-/** The age of stored answers that a quote counts where no other is given: 90 days. */
+/** The age of stored answers that a quote counts where none would be taken: 90 days. */
 const suggestedAgeMs = 90 * 86_400_000
 
 /** Opens what a quote reads of a run's lookups. It records nothing. */
@@ -246,7 +246,7 @@ export async function openQuoted({ target }: RunPorts, batch: ResolvedBatch): Pr
   const { request, records, identity, known } = batch
   if (known?.status === 'finished') return openFinished(records, known, { status: 'failed', error: null })
   const run = known ?? { ...identity, ...notBegun, profile: target.profile }
-  const maxAgeMs = request.choices.maxAgeMs ?? suggestedAgeMs
+  const maxAgeMs = request.choices.maxAgeMs ?? request.choices.reusableMs ?? suggestedAgeMs
   const mayRepeat = known ? await isRepeatable(request, await target.caller()) : true
   const keyLifeMs = keyLifeOf(request, run)
   return openOver(records, run, { ...resumeOptions(batch), budgets: {}, mayRepeat, keyLifeMs, maxAgeMs })

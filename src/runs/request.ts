@@ -42,6 +42,8 @@ export interface RunChoices {
   readonly retryUnknown: boolean
   /** How old an answer of another run may be, in milliseconds; none is taken when absent. */
   readonly maxAgeMs?: number | undefined
+  /** How old the stored answers are that would be taken without `refresh`. */
+  readonly reusableMs?: number | undefined
   /** Uses no stored answers, and starts a new run where the same one is finished. */
   readonly refresh?: boolean | undefined
   /** Looks up the first rows only. Without it, resuming the run looks up the others. */

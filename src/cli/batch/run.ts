@@ -43,6 +43,7 @@ async function lookUpRows(context: Context, request: OperationRequest): Promise<
   const asked = {
     ...given,
     maxAgeMs,
+    reusableMs: given.refresh ? maxAgeOf(operation, { ...given, refresh: false }, age) : undefined,
     explode: given.explode || isImport,
     concurrency: given.concurrency ?? concurrency ?? (isImport ? importsAtOnce : undefined),
   }
@@ -180,7 +181,7 @@ function createDialog(context: Context, { operation, choices, constants, shape }
         if (!('reply' in quote)) balance = quote.balance
         return quote
       }
-      return confirmQuote(context, { operation, constants }, remember)
+      return confirmQuote(context, { operation, constants, choices }, remember)
     },
     showCounting: () => startProgress(context, ({ rows }) => `${formatNumber(rows)} rows counted`),
     showProgress: async (run) => {

@@ -10,6 +10,7 @@ import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
 import type { AnswerSource, Remaining, TargetRefusal } from '../../runs/ports.js'
+import type { RunChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
 import { hintOfFailure } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
@@ -90,7 +91,10 @@ function importQuote(
   }
 }
 
-type Asked = Pick<OperationRequest, 'operation'> & { readonly constants: Input }
+type Asked = Pick<OperationRequest, 'operation'> & {
+  readonly constants: Input
+  readonly choices?: Pick<RunChoices, 'refresh' | 'reusableMs'>
+}
 
 /** Returns what so many lookups may cost at the user's data vendors; `undefined` where none is asked. */
 export async function quoteProviders(
@@ -125,7 +129,7 @@ export async function showQuote(
   const shown = context.withGlobals({ output: undefined, fields: undefined, format: kept })
   if ('reply' in quote) return reportRefusal(shown, quote.operation, quote.reply)
   const body = { ...(await withSources(context, asked, quote)), mapping }
-  await print(shown, body, { layout: quoteView })
+  await print(shown, body, { layout: (body, look) => quoteView(body, look, asked) })
   return quote.shortage === null ? exitCodes.ok : reportShortage(shown, quote, quote.shortage)
 }
 
@@ -140,7 +144,7 @@ export async function confirmQuote(
   // The first lookup reports the refusal, before anything is done, and the run that its budget is used up.
   if ('reply' in quote || quote.lookups === 0 || quote.budget === 0) return
   const shown = await withSources(context, asked, quote)
-  showAbove(context, (look) => quoteView(shown, look))
+  showAbove(context, (look) => quoteView(shown, look, asked))
   noteSourceShown(context)
   if (quote.shortage !== null) context.notify(`${shortageText(quote, quote.shortage)}.`)
   const isLarge = isLargePrice(context, quote.credits.max, quote.balance)
@@ -187,16 +191,21 @@ function shortageText(quote: BatchQuote, shortage: Shortage): string {
     : `The ${formatCredits(allowance ?? 0)} left of this week do not cover this batch, ${most}`
 }
 
-const quoteView = (body: unknown, look: Look): string => record(facts(body as ShownQuote, look), look)
+const quoteView = (body: unknown, look: Look, asked: Asked): string =>
+  record(facts(body as ShownQuote, look, asked), look)
 
 type ShownQuote = BatchQuote & {
   readonly source?: AnswerSource
   readonly providers?: readonly ProviderQuote[]
 }
 
-function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<string, string>> {
-  const { rows, lookups, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
-  const { stored, email_only: emailOnly, expected_range: range, oldest_in_store: oldest } = quote
+function facts(
+  quote: ShownQuote,
+  { now }: Pick<Look, 'now'>,
+  { choices }: Pick<Asked, 'choices'>,
+): Readonly<Record<string, string>> {
+  const { rows, credits, balance, weekly_allowance: allowance, budget, unknown } = quote
+  const { email_only: emailOnly, expected_range: range, oldest_in_store: oldest } = quote
   const isFree = credits.max === 0
   const age = oldest === null ? undefined : now - Date.parse(oldest)
   const reused = formatReused(quote.in_store, quote.unique, age)
@@ -209,10 +218,7 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),
     'Left out': formatLeftOut(quote.not_understood).join(' · '),
     Reused: reused && `${reused}; --refresh asks again`,
-    Stored:
-      stored === 0
-        ? ''
-        : `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already: --max-age 90d uses the stored answers`,
+    Stored: storedText(quote, choices),
     'Email only':
       emailOnly === 0
         ? ''
@@ -231,6 +237,18 @@ function facts(quote: ShownQuote, { now }: Pick<Look, 'now'>): Readonly<Record<s
     Affordable: isFree ? '' : affordableText(quote),
     Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
   }
+}
+
+function storedText({ stored, lookups, credits }: BatchQuote, choices: Asked['choices'] = {}): string {
+  if (stored === 0) return ''
+  const paid = `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already`
+  if (!choices.refresh) return `${paid}: --max-age 90d uses the stored answers`
+  const most = stored === lookups && credits.max > 0 ? `, up to ${formatCredits(credits.max)}` : ''
+  const without =
+    choices.reusableMs === undefined
+      ? 'with --max-age 90d in its place, the stored answers are used'
+      : 'without it, the stored answers are used'
+  return `${paid}: --refresh pays for them again${most}; ${without}`
 }
 
 const notSaid = 'not known: the target does not say'

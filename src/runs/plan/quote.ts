@@ -18,7 +18,7 @@ const noCounts = {
   invalid: 0,
   /** Rows without a profile URL that are looked up for the email address only. */
   email_only: 0,
-  /** Those of the lookups with a stored answer of the last 90 days, which `--max-age 90d` takes. */
+  /** Those of the lookups with a stored answer, which the run does not take: without `--refresh`, or with `--max-age 90d`. */
   stored: 0,
   /** Rows that are not to be looked up. */
   skipped: 0,

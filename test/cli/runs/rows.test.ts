@@ -1,6 +1,7 @@
+import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { perFile, perTest } from '../../support/each.js'
-import { csvOf, machines, paid } from './paying.js'
+import { csvOf, known, machines, paid } from './paying.js'
 
 const filled = perFile(() => machines(60, 1_000))
 
@@ -59,6 +60,48 @@ it('a quote says how many lookups are paid for already when none are reused', as
     credits: { max: 30 },
   })
   expect(await quoted()).toMatchObject({ in_store: 20, stored: 0, lookups: 10 })
+})
+
+it('a quote says what --refresh pays for again, and that without it the stored answers are used', async () => {
+  await here.enrich()
+  const shown = async (more: string) =>
+    (await here.run(`accounts enrich --csv in.csv --dry-run --format table ${more}`)).stdout.replace(
+      /\s+/g,
+      ' ',
+    )
+  const paidFor = /paid for already: .*?stored answers( are used)?/
+  expect((await shown('--refresh')).match(paidFor)?.[0]).toBe(
+    'paid for already: --refresh pays for them again, up to 20 credits; without it, the stored answers are used',
+  )
+  here.write('in.csv', csvOf(30))
+  expect(await shown('--refresh')).toContain(
+    '20 of 30 lookups are paid for already: --refresh pays for them again; without it, the stored answers are used',
+  )
+  expect((await shown('--refresh --max-age 0')).match(paidFor)?.[0]).toBe(
+    'paid for already: --refresh pays for them again; with --max-age 90d in its place, the stored answers are used',
+  )
+  expect((await shown('--max-age 0')).match(paidFor)?.[0]).toBe(
+    'paid for already: --max-age 90d uses the stored answers',
+  )
+  const reused = await shown('')
+  expect([reused, paidFor.test(reused)]).toEqual([expect.stringContaining('20 of 30 reused'), false])
+})
+
+it('of a run that was killed before it recorded how many rows are done, its answers are counted', async () => {
+  await here.enrich('--max-credits 5')
+  const database = new Database(here.path('state.db'))
+  expect(
+    database.prepare(`UPDATE runs SET status = 'running', done = 0 WHERE total = 20`).run().changes,
+  ).toBe(1)
+  database.close()
+  expect(await here.runs()).toMatchObject([{ status: 'stopped', done: 5, credits: 5 }])
+  expect(await here.json('runs show --last')).toMatchObject({ done: 5, credits: 5, lookups: { total: 5 } })
+  // Another command records that it was killed.
+  await here.run(`accounts enrich ${known(50)}`)
+  expect(await here.runs()).toMatchObject([{ status: 'stopped', done: 5, credits: 5 }])
+  const { stderr } = await here.enrich()
+  expect(stderr).toMatch(/^Resuming run \S+: 5 of 20 rows are answered, 5 credits paid\.$/m)
+  expect(await here.runs()).toMatchObject([{ status: 'finished', done: 20, credits: 20 }])
 })
 
 it('a part that ends before an earlier one leaves the number of answered rows as it is', async () => {
