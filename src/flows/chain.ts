@@ -173,6 +173,10 @@ function customLookup(
   const written = toJson(step)
   const input = ([, text = '']: readonly string[]) => ({ row: parseExact(text) })
   const identity = ({ row }: Input) => `${written} ${toJson(row)}`
+  const areSuppressed = async (inputs: readonly unknown[]) => {
+    const rows = inputs.map((one) => asFields(asFields(one).row))
+    return suppressor ? suppressedIn(suppressor, rows) : []
+  }
   return {
     header: [lineColumn, 'row'],
     lookup: {
@@ -182,13 +186,7 @@ function customLookup(
       explain: ({ message }) => message,
       most: () => 0,
       skip: hasLeft,
-      suppressor: suppressor && {
-        ...suppressor,
-        areAbout: (inputs) => {
-          const rows = inputs.map((one) => asFields(asFields(one).row))
-          return suppressedIn(suppressor, rows)
-        },
-      },
+      suppressor: suppressor && { ...suppressor, areAbout: areSuppressed, areAskedAbout: areSuppressed },
     },
   }
 }

@@ -19,6 +19,9 @@ import {
 } from '../api/operations/table.js'
 import { dayMs } from '../api/values/dates.js'
 
+/** Said of an answer that was left out. */
+export const hiddenNote = 'The answer is about somebody who is suppressed'
+
 /** How a row ends: its answer, and the source and cost of it for this row. */
 export interface RowOutcome {
   readonly answer: RowAnswer
@@ -114,7 +117,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
     const lost = lostIn(reply.body)
     if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
     return resolvesNothing(operation, reply.body)
-      ? notFound(reply, null)
+      ? notFound(reply, reply.isSuppressed ? hiddenNote : null)
       : toAnswer('found', null, reply, true)
   }
   if (reply.unknown && isMetered(operation)) return { kind: 'answer', answer: unknownAnswer }
@@ -123,7 +126,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
   if (failure.code === unknownAnswer.error) return { kind: 'answer', answer: unknownAnswer }
   if (asksToWait(reply)) return pause(reply, nowMs)
   if (reply.status === 404 || (reply.status === 400 && saysNothingFound(failure.text)))
-    return notFound(reply, failure.text)
+    return notFound(reply, reply.isSuppressed ? hiddenNote : failure.text)
   const invalid = reply.status === 400 || reply.status === 422
   return toAnswer(invalid ? 'invalid' : 'failed', failure.text, reply, false)
 }

@@ -8,6 +8,7 @@ import type { CsvRow } from '../csv/parse.js'
 import {
   cutAt,
   DurabilityCheckpoint,
+  hiddenNote,
   inProgressNote,
   isUnknown,
   judge,
@@ -281,7 +282,9 @@ async function withoutSuppressed(
     suppressed[at]
       ? { ...row, status: 'suppressed', error: null, body: undefined, source: null }
       : row.body === undefined
-        ? row
+        ? row.error === hiddenNote
+          ? { ...row, status: 'suppressed', error: null }
+          : row
         : { ...row, body: results[at] },
   )
 }
@@ -677,7 +680,7 @@ class Launcher {
     const { suppressor, about, lookups } = this.ports.batch
     const valid = states.filter((state) => this.#isValid(state))
     if (!suppressor || valid.length === 0) return valid
-    const suppressed = await suppressor.areAbout(
+    const suppressed = await suppressor.areAskedAbout(
       valid.map(({ input, row }) => about?.(row.cells, input) ?? input),
     )
     const gone = valid.filter((_, at) => suppressed[at])

@@ -96,6 +96,8 @@ export interface Reply {
   readonly unknown?: true
   /** Whether a server's answer was discarded because it is, or may be, the one to another request. */
   readonly isSuspect?: true
+  /** Whether somebody who is suppressed was found, and is left out, so that nothing is left. */
+  readonly isSuppressed?: true
   /** For a 429 that no server sent: how long to wait, more precise than the whole seconds of the headers. */
   readonly waitMs?: number
   /** The body as JSON, where it was written before or came as such. */

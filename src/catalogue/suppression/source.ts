@@ -20,8 +20,8 @@ const scanned = 1_000
 /** Returns a source that knows nobody who is suppressed. Nothing is asked about them, and no provider of a waterfall is. */
 export function suppressing(source: Source, find: FindSuppressed): Source {
   const { isSuppressed, isContact } = checksOf(source, find)
-  const unless = async <T extends object>(record: T | undefined) =>
-    record && !(await isSuppressed(record)) ? record : undefined
+  const unless = async <T extends object>(found: T | undefined, asked: Contact = {}) =>
+    found && !(await isSuppressed({ ...toFields(asked), found })) ? found : undefined
   const isCompany = async (query: CompanyQuery) =>
     !(await isSuppressed(toFields(query), await source.company(query)))
   const keysOfSearches = new Map<string, Promise<readonly number[]>>()
@@ -86,7 +86,11 @@ function checksOf(source: Source, find: FindSuppressed) {
   const companyOf = async ({ domain, companyName: name }: Contact) =>
     domain || name ? source.company({ domain, name }) : undefined
   const isContact = async (contact: Contact) =>
-    isSuppressed(toFields(contact), await source.person(contact), await companyOf(contact))
+    isSuppressed({
+      ...toFields(contact),
+      person: await source.person(contact),
+      account: await companyOf(contact),
+    })
   return { isSuppressed, isContact }
 }
 
@@ -102,7 +106,10 @@ export function guardedVendors(vendors: Vendors, source: Source, find: FindSuppr
         const { phone = [], ...fields } = reply.fields ?? {}
         const phones = await withoutSuppressed(phone as readonly PhoneDetail[], find)
         if (reply.fields === undefined) yield reply
-        else if (!(await isSuppressed(fields)) && (kind !== 'phone' || phones.length > 0))
+        else if (
+          !(await isSuppressed({ ...toFields(subject), found: fields })) &&
+          (kind !== 'phone' || phones.length > 0)
+        )
           yield { ...reply, fields: { ...reply.fields, ...(kind === 'phone' && { phone: phones }) } }
       }
     },
@@ -113,7 +120,7 @@ export function guardedVendors(vendors: Vendors, source: Source, find: FindSuppr
 const guarded = (
   provider: Provider,
   isSuppressed: (contact: Contact) => Promise<boolean>,
-  unless: <T extends object>(record: T | undefined) => Promise<T | undefined>,
+  unless: <T extends object>(found: T | undefined, asked: Contact) => Promise<T | undefined>,
   find: FindSuppressed,
 ): Provider => {
   const { name, isGuess = false, person, email, personalEmail, phones } = provider
@@ -125,9 +132,12 @@ const guarded = (
     name,
     isGuess,
     ...(person && { person: ask(person, undefined) }),
-    ...(email && { email: async (contact: Contact) => unless(await ask(email, undefined)(contact)) }),
+    ...(email && {
+      email: async (contact: Contact) => unless(await ask(email, undefined)(contact), contact),
+    }),
     ...(personalEmail && {
-      personalEmail: async (contact: Contact) => unless(await ask(personalEmail, undefined)(contact)),
+      personalEmail: async (contact: Contact) =>
+        unless(await ask(personalEmail, undefined)(contact), contact),
     }),
     ...(phones && {
       phones: async (contact: Contact) =>
@@ -149,6 +159,36 @@ export async function areSuppressed(find: FindSuppressed, records: readonly unkn
   const keys = records.map((record) => (isObject(record) ? [...mentionedKeys(record)] : []))
   const suppressed = await find(keys.flat())
   return keys.map((own) => own.some((key) => suppressed.has(key)))
+}
+
+/** Returns which of some requests are about somebody suppressed, in their own words or by what `source` knows of them. */
+export async function areAskedAbout(find: FindSuppressed, requests: readonly Fields[], source: Source) {
+  const said = await areSuppressed(find, requests)
+  const known = await Promise.all(
+    requests.map(async (request, at) => (said[at] ? undefined : withKnown(request, source))),
+  )
+  const suppressed = await areSuppressed(find, known)
+  return said.map((is, at) => is || suppressed[at] === true)
+}
+
+/** Returns a request, whose fields may be those of any operation, with whom it is about. */
+async function withKnown(request: Fields, source: Source): Promise<Fields> {
+  const text = (...fields: readonly string[]) => firstText(...fields.map((field) => request[field]))
+  const [domain, companyName] = [text('domain', 'company_domain'), text('company_name')]
+  const [firstName, lastName] = [text('first_name', 'firstname'), text('last_name', 'lastname')]
+  const url = text('network_url', 'network_profile_url')
+  const email = text('email')
+  const account = await source.company({
+    url: text('company_network_url') ?? url,
+    networkId: text('company_network_id'),
+    domain,
+    name: companyName ?? text('name'),
+    country: text('country'),
+  })
+  const person =
+    (await source.person({ url, firstName, lastName, companyName, domain })) ??
+    (email === undefined ? undefined : await source.personByEmail(email))
+  return { ...request, account, person }
 }
 
 /** Returns the records of a stored preview, which names neither address nor domain, of whom `source` knows nobody suppressed. */

@@ -8,7 +8,13 @@ import {
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { itemsOf } from '../../api/operations/facts.js'
-import { areaOf, type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import {
+  areaOf,
+  type Operation,
+  type OperationId,
+  operation,
+  resolvesNothing,
+} from '../../api/operations/table.js'
 import type { Contact, Source, Vendors } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { type Fields, isObject, pickFields, resultOr } from '../../api/values/objects.js'
@@ -20,7 +26,14 @@ import {
   withoutRecords as withoutTheirs,
 } from '../../identity/mentions.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import { areSuppressed, guardedVendors, previewWithout, suppressing, toFields } from './source.js'
+import {
+  areAskedAbout,
+  areSuppressed,
+  guardedVendors,
+  previewWithout,
+  suppressing,
+  toFields,
+} from './source.js'
 import { type FindSuppressed, suppressionsOf } from './suppressions.js'
 
 /** Keeps whom an owner suppresses out of what is asked for, and out of what is written. */
@@ -54,7 +67,10 @@ export function createSuppressor(driver: Driver, owner: string, findContact?: Fi
       const rest = await records(body)
       if (rest === all) return reply
       const { credits } = reply
-      return rest === undefined ? { ...notFound(operation), credits } : { ...withoutBytes(reply), body: rest }
+      if (rest === undefined) return { ...notFound(operation), credits, isSuppressed: true }
+      const row = isObject(all) && isContact(all) ? waterfall : operation
+      const isHidden = resolvesNothing(row, rest) && !resolvesNothing(row, all)
+      return { ...withoutBytes(reply), body: rest, ...(isHidden && { isSuppressed: true }) }
     },
     /** Returns the body of a delivery without them; `undefined` where nothing is left of it. */
     delivery,
@@ -62,10 +78,16 @@ export function createSuppressor(driver: Driver, owner: string, findContact?: Fi
     received: async (body: string) => (await delivery(body)) ?? envelopeOf(body),
     /** Returns which of some records are about somebody suppressed. */
     areAbout: (records: readonly unknown[]) => areSuppressed(find, records),
+    /** Returns which of some requests are. `source` says who is meant; without one, their own words do. */
+    areAskedAbout: async (requests: readonly Fields[], source?: Source): Promise<readonly boolean[]> =>
+      source ? areAskedAbout(find, requests, source) : areSuppressed(find, requests),
     /** Of one record `undefined` where it is about somebody suppressed. */
     records,
   }
 }
+
+/** The operation whose replies are results of contacts. */
+const waterfall = operation('contacts.enrich_sync')
 
 /** The areas whose replies hold people or companies. In others an address is that of a member. */
 const areas: ReadonlySet<string> = new Set(['accounts', 'leads', 'contacts', 'intents', 'searches', 'lists'])

@@ -115,7 +115,7 @@ async function waitFor(
     display.update({ rows: done, found: done, credits: spent, total: expected })
   const over = anySignal(interrupted, timeLimit(seconds))
   const progress = await work.follow(over, onProgress).finally(() => display.stop())
-  const { state, done, spent } = progress
+  const { state, done, spent, isSuppressed } = progress
   const interruption = exitOfSignal(interrupted)
   if (state !== 'going')
     await recordSpent(context, accepted.operation.id, spent, { once: `work ${accepted.id}` })
@@ -131,7 +131,8 @@ async function waitFor(
   const report = refusal && reportOf(refusal)
   let code: number = exitCodes.ok
   if (report) code = await reportError(context, report)
-  else if (empty) code = await reportNothingFound(context, null, empty, request)
+  else if (empty)
+    code = await reportNothingFound(context, null, empty, request, { credits: spent, isSuppressed })
   else {
     if (done === 0) await notifyMissing(context, request)
     await context.notifySamples()

@@ -90,7 +90,7 @@ export async function reportSuccess(
 ): Promise<number> {
   const { options } = invocation
   if (resolvesNothing(operation, reply.body))
-    return reportNothingFound(context, reply.status, [reply.body], { operation, input })
+    return reportNothingFound(context, reply.status, [reply.body], { operation, input }, reply)
   if (reply.credits > 0 && context.streams.stdout.isTTY)
     context.notify(`Charged ${formatCredits(reply.credits)}.`)
   const facts = operation.id === 'credits.show' ? reply.body : { status: reply.status }

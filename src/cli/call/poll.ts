@@ -74,7 +74,7 @@ export function polledWork(
   /** Returns how the work has ended, by a reply; `undefined` while it goes on. */
   const read = (reply: Reply) => {
     body = reply.body as Row
-    const progress = progressIn(accepted, body)
+    const progress = { ...progressIn(accepted, body), isSuppressed: reply.isSuppressed }
     return progress.state === 'going' ? undefined : progress
   }
   const { baseUrl, profile } = context.globals

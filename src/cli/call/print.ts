@@ -16,7 +16,7 @@ import { hasField, resolveFields } from '../options/schema-options.js'
 import { asksForJson, fieldsOf, formatOf } from '../output/output.js'
 import { isJson, print, redactBody, reportError } from '../output/print.js'
 import { recordsIn, valueAt } from '../output/records.js'
-import { duration } from '../output/text.js'
+import { duration, formatCredits } from '../output/text.js'
 import { describeMissing } from '../target/local-target.js'
 import type { OperationRequest } from './build.js'
 import { type AskedData, describeMissingData } from './missing-data.js'
@@ -35,7 +35,7 @@ export async function reportRefusal(
   const exit_code = isNotFound ? exitCodes.notFound : report.exit_code
   const isMissing = operation.needs === 'unit' && exit_code === exitCodes.notFound
   const hint =
-    (exit_code === exitCodes.notFound && (await explainSuppressed(context, asked))) ||
+    (exit_code === exitCodes.notFound && (await explainSuppressed(context, asked, reply))) ||
     (isMissing && (await explainMissing(context, asked))) ||
     (isNotFound ? 'Nothing was charged.' : report.hint)
   const skipped = notAskedText(notAskedIn(reply.body))
@@ -64,6 +64,7 @@ export async function reportNothingFound(
   status: number | null = null,
   bodies: readonly unknown[] = [],
   asked?: AskedData,
+  reply?: Charged,
 ): Promise<number> {
   const lost = [...new Set(bodies.flatMap(lostIn))]
   if (lost.length > 0) {
@@ -75,20 +76,29 @@ export async function reportNothingFound(
   const error = skipped === '' ? 'Nothing was found.' : `Nothing was found; not asked: ${skipped}.`
   const report = { error, code: null, status, exit_code: exitCodes.notFound }
   const hint =
-    (await explainSuppressed(context, asked)) ??
+    (await explainSuppressed(context, asked, reply)) ??
     (await explainMissing(context, asked)) ??
-    'Nothing was charged.'
+    (reply && reply.credits > 0 ? `Charged ${formatCredits(reply.credits)}.` : 'Nothing was charged.')
   return reportError(context, { ...report, hint })
 }
+
+/** What an answer cost, and whether it was about somebody suppressed. */
+type Charged = Pick<Reply, 'credits'> & { readonly isSuppressed?: true | undefined }
 
 /** Says that nothing was found because whom a lookup is about is suppressed; `undefined` where they are not. */
 async function explainSuppressed(
   context: Context,
   asked: AskedData | undefined,
+  { credits, isSuppressed: isHidden }: Charged = { credits: 0 },
 ): Promise<string | undefined> {
-  const [isSuppressed] = (asked && (await (await context.suppressor())?.areAbout([asked.input]))) ?? []
-  return isSuppressed
-    ? 'It asks about somebody who is suppressed: nothing was sent, and nothing charged. See: prospect suppress list'
+  const see = 'See: prospect suppress list'
+  if (isHidden && credits > 0)
+    return `The answer is about somebody who is suppressed, so it is not shown. The server charged ${formatCredits(credits)}. ${see}`
+  const [isSuppressed] = (asked && (await (await context.suppressor())?.areAskedAbout([asked.input]))) ?? []
+  if (isSuppressed)
+    return `It asks about somebody who is suppressed: nothing was sent, and nothing charged. ${see}`
+  return isHidden
+    ? `The answer is about somebody who is suppressed, so it is not shown. Nothing was charged. ${see}`
     : undefined
 }
 

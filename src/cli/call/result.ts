@@ -72,6 +72,8 @@ export interface WorkProgress {
   readonly expected?: number | undefined
   /** Whether a quota or the credits ended the work before everything was found. */
   readonly truncated?: boolean
+  /** Whether what was found is about somebody suppressed, so that nothing of it is left. */
+  readonly isSuppressed?: true | undefined
   /** What went wrong, in the server's words. */
   readonly error?: string | undefined
 }

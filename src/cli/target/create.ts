@@ -5,7 +5,7 @@ import { type Caller, type CallOptions, compose, type VendorSpending } from '../
 import { Refusal } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Clock, CommandLog, Ids } from '../../api/ports/ports.js'
-import { getOrMake, lazily, once } from '../../api/values/objects.js'
+import { type Fields, getOrMake, lazily, once } from '../../api/values/objects.js'
 import type { ServerMemory } from '../../storage/state/remote-servers.js'
 import {
   type Context,
@@ -132,7 +132,14 @@ function contextOf(
   }
   const suppressorOf = async (target: Target) => {
     const isDirect = target.kind === 'remote' && target.direct
-    return suppressorFor(await (isDirect ? owners.machine() : owners.workspace()))
+    const suppressor = await suppressorFor(await (isDirect ? owners.machine() : owners.workspace()))
+    if (!suppressor || target.kind === 'remote') return suppressor
+    // What this machine answers from says whom a request is about.
+    const { areAskedAbout } = suppressor
+    return {
+      ...suppressor,
+      areAskedAbout: async (requests: readonly Fields[]) => areAskedAbout(requests, await local.catalogue()),
+    }
   }
   const callServer = async (target: RemoteTarget) => {
     const { remote: server, governed } = await openServer(target)

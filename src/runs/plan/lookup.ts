@@ -320,8 +320,10 @@ export class RowBatch {
 
 /** What keeps suppressed people and companies out of a run. */
 export interface RowSuppressor {
-  /** Returns which of some inputs or records are about somebody suppressed. */
+  /** Returns which of some records are about somebody suppressed. */
   areAbout(records: readonly unknown[]): Promise<readonly boolean[]>
+  /** Returns which of some inputs are, in their own words or by what the target knows of whom they ask for. */
+  areAskedAbout(inputs: readonly Input[]): Promise<readonly boolean[]>
   /** Returns JSON without the records that are. */
   records(value: unknown): Promise<unknown>
 }

@@ -256,7 +256,7 @@ class Counter {
     counted.skipped += states.length - unskipped.length
     counted.known += unskipped.length - meant.length
     counted.invalid += meant.length - prepared.length
-    const suppressed = await suppressor?.areAbout(
+    const suppressed = await suppressor?.areAskedAbout(
       prepared.map(({ input, row }) => about?.(row.cells, input) ?? input),
     )
     const valid = suppressed ? prepared.filter((_, at) => !suppressed[at]) : prepared
