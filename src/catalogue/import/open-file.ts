@@ -16,6 +16,7 @@ import {
   isMisplaced,
   isPlaceholder,
   kindsOfField,
+  toValueKind,
   withFirstRow,
 } from '../../identity/value-kinds.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
@@ -151,7 +152,7 @@ function checkCalculated(
 
 async function* withoutFooter(batches: AsyncIterable<readonly CsvRow[]>, footer: FooterCounter) {
   for await (const rows of batches)
-    yield rows.at(-1)?.isFooter ? rows.filter((row) => !footer.add(row)) : rows
+    yield rows.some(({ isFooter }) => isFooter) ? rows.filter((row) => !footer.add(row)) : rows
 }
 
 /** Yields what was read first, then the rest; where it could not be read on, throws what it failed with. */
@@ -183,7 +184,7 @@ async function* toInputRows(
   const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
   const completeProfiles = createProfileUrls(kind, map)
   const isPhone = (cell = '') =>
-    cell.trim() !== '' && !isPlaceholder('phone', cell) && !isMisplaced(kind, 'phone', cell)
+    cell.trim() !== '' && !isPlaceholder('phone', cell) && (toValueKind(cell) ?? 'phone') === 'phone'
   const complete = (raw: Record<string, unknown>, cells: readonly string[]) => {
     completeProfiles(raw)
     const at = raw.phone === undefined ? morePhones.find((one) => isPhone(cells[one])) : undefined
