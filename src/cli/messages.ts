@@ -2,6 +2,7 @@ import { ConnectionLost } from '../api/calls/caller.js'
 import { ApiError, type Details, errors, type Note, Refusal, type Report } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import type { Reading } from '../csv/detect-encoding.js'
+import type { Footer, SkippedRows } from '../csv/footer.js'
 import {
   hintOf,
   isExitPrompt,
@@ -75,6 +76,26 @@ const wholeNumbers: Readonly<Record<string, string>> = {
   quota: 'A quota',
   weekly_limit: 'A weekly limit',
 }
+
+/** Says which rows of a file are no records: the sums between them, and the footer. */
+const describeFooter = ({ sums, end }: Footer): string =>
+  [...(sums ? [describeSums(sums)] : []), ...(end ? [describeEnd(end)] : [])].join(' ')
+
+const describeSums = ({ rows, lines, sample }: SkippedRows): string => {
+  const shown = `${lines.join(', ')}${rows > lines.length ? ' …' : ''}`
+  const what =
+    rows === 1 ? `The row on line ${shown} is a sum` : `${count(rows)} rows are sums, lines ${shown}`
+  return `${what} ${describeSkipped(rows, sample)}`
+}
+
+const describeEnd = ({ rows, firstLine, lastLine, sample }: SkippedRows): string => {
+  const lines = `lines ${firstLine}–${lastLine}`
+  const one = `The row on line ${lastLine} is a footer`
+  return `${rows === 1 ? one : `${count(rows)} rows at the end are a footer, ${lines}`} ${describeSkipped(rows, sample)}`
+}
+
+const describeSkipped = (rows: number, sample: string): string =>
+  `("${sample}"), and no records: ${rows === 1 ? 'it is' : 'they are'} skipped.`
 
 const receiverHint = ({ receives }: Details) =>
   receives ? 'It is the port of this machine that --public-url leads to.' : ''
@@ -219,7 +240,7 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.encoding_recognised': { text: 'Encoding: {label}, such as "{sample}". If that looks wrong, name the right one with --encoding.' },
   'csv.first_row_is_data': { text: 'The first row looks like data, so it is read as a row, and the columns are column_1 and so on. If it is a header, rename its columns.' },
   'csv.folder': { text: '{path} is a folder. Name a CSV or .xlsx file in it.' },
-  'csv.footer': { text: ({ rows, firstLine, lastLine, sample }) => `${rows === 1 ? `The row on line ${lastLine} is a footer` : `${count(rows)} rows at the end are a footer, lines ${firstLine}–${lastLine}`} ("${sample}"), and no records: ${rows === 1 ? 'it is' : 'they are'} skipped.` },
+  'csv.footer': { text: (details) => describeFooter(details as Footer) },
   'csv.no_header_left': { text: '--skip-lines {count} leaves no header in the beginning of the file.' },
   'csv.no_names': { text: 'this should name the columns, but all its cells are empty.' },
   'csv.not_regular': { text: '{path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.' },

@@ -1,31 +1,45 @@
 import type { Note } from '../api/calls/errors.js'
 import type { CsvRow } from './parse.js'
 
-/** The rows below the records of a file that are none: totals, and who made a report of what. */
-export interface Footer {
+export interface SkippedRows {
   readonly rows: number
   readonly firstLine: number
   readonly lastLine: number
-  /** The first text in it. */
+  /** The first lines, and the first text in them. */
+  readonly lines: readonly number[]
   readonly sample: string
+}
+
+/** The rows of a file that are no records: below them, totals and who made a report of what; between them, sums. */
+export interface Footer {
+  readonly end?: SkippedRows
+  readonly sums?: SkippedRows
 }
 
 /** Returns what a person should know about it. */
 export const footerNote = (footer: Footer): Note => ({ code: 'csv.footer', details: { ...footer } })
 
-/** Counts the rows of a footer as they are read. */
+const shownLines = 20
+
+/** Counts the rows that are no records as they are read. */
 export class FooterCounter {
   found: Footer | undefined
 
-  /** Returns whether a row is one of the footer. */
-  add({ isFooter, line, cells }: CsvRow): boolean {
+  /** Returns whether a row is one of the footer, or a sum. */
+  add({ isFooter, isSum, line, cells }: CsvRow): boolean {
     if (!isFooter) return false
-    const { rows, firstLine, sample } = this.found ?? {
+    const where = isSum ? 'sums' : 'end'
+    const { rows, firstLine, lines, sample } = this.found?.[where] ?? {
       rows: 0,
       firstLine: line,
+      lines: [],
       sample: filledIn(cells)[0] ?? '',
     }
-    this.found = { rows: rows + 1, firstLine, lastLine: line, sample }
+    const shown = lines.length < shownLines ? [...lines, line] : lines
+    this.found = {
+      ...this.found,
+      [where]: { rows: rows + 1, firstLine, lastLine: line, lines: shown, sample },
+    }
     return true
   }
 }
@@ -48,6 +62,71 @@ const sureTotal = new RegExp(
   ].join('|'),
   'i',
 )
+
+/** A word of sums, which a company, a country or a range of accounts may follow. */
+const groupedSum =
+  /^(?:summe|zwischensumme|gesamtsumme|endsumme|sous-total|sub-?total|subtotaal)\s+\S+(?:\s\S+){0,2}$/i
+const carried = new RegExp(`^(?:${total}|gesamt|saldo|[üu]e?bertrag)\\s*:?$`, 'i')
+/** The code of a country, or a range of accounts, behind any word of totals. */
+const group = /\s+(?:[A-Z]{1,3}|\d{3,}(?:\s*[-–]\s*\d{3,})?)$/
+const legalForm =
+  /\s(?:gmbh|ag|se|sa|sas|sarl|kg|ohg|ug|ltd|llc|lp|inc|corp|co|plc|bv|nv|srl|spa|sl|ab|oy|as|a\/s|aps|kft|doo)\.?$/i
+const longestSum = 40
+/** How all of them begin: most rows are seen at once to be none. */
+const mayBeSum =
+  /^(?:grand|overall|sub|tot|sous|som|sum|gesamt|zwischen|end|ergebnis|eind|count|anzahl|saldo|[üu]e?bertrag)/i
+
+/** Whether a text is what stands at the beginning of a sum. */
+const isSumWord = (text: string): boolean => {
+  if (!mayBeSum.test(text) || text.length > longestSum || legalForm.test(text)) return false
+  return groupedSum.test(text) || carried.test(text.replace(group, '')) || sureTotal.test(text)
+}
+
+/** Names of columns whose numbers are no amounts. */
+const numbered =
+  /(?:^|[^\p{L}])(?:id|ids|nr|no|num|number|nummer|numéro|número|code|key|konto|account|plz|zip|postal|postcode|tel|telefon|phone|téléphone|mobile?|handy|fax|vat|ust|siren|siret|year|jahr|année|año|anno)(?:$|[^\p{L}])/iu
+
+/** So many records show which columns of a table are filled. */
+const profiled = 200
+
+/**
+ * Marks the sums that stand between the records of a table: rows of a total's word and amounts alone that are blank where
+ * records are filled. In a table of names and amounts, they show by a blank row above them, or the bare word.
+ */
+async function* markSums(batches: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
+  let header: readonly string[] | undefined
+  let above: CsvRow | undefined
+  /** The first records, by whether each of their cells is filled. */
+  const records: (readonly boolean[])[] = []
+  const isSum = (row: CsvRow): boolean => {
+    const { cells } = row
+    const first = cells.findIndex((cell) => cell.trim() !== '')
+    if (records.length === 0 || first < 0 || !isSumWord((cells[first] as string).trim())) return false
+    const others = [...cells.entries()].filter(([at, cell]) => at > first && cell.trim() !== '')
+    const isAmount = ([at, cell]: readonly [number, string]) =>
+      amount.test(cell.trim()) && !numbered.test(header?.[at] ?? '')
+    if (others.length === 0 || !others.every(isAmount)) return false
+    const isBlank = (at: number) => (cells[at] ?? '').trim() === ''
+    const fuller = records.filter((record) => record.some((isFilled, at) => isFilled && isBlank(at))).length
+    if (fuller > 0) return fuller >= 0.9 * records.length
+    return carried.test((cells[first] as string).trim()) || isBelowBlank(row, above)
+  }
+  for await (const batch of batches) {
+    let marked: CsvRow[] | undefined
+    for (const [at, row] of batch.entries()) {
+      if (header === undefined) header = row.cells
+      else if (isSum(row)) {
+        marked ??= [...batch]
+        marked[at] = { ...row, isFooter: true, isSum: true }
+      } else if (records.length < profiled) {
+        const filled = row.cells.map((cell) => cell.trim() !== '')
+        if (filled.includes(true)) records.push(filled)
+      }
+      above = row
+    }
+    yield marked ?? batch
+  }
+}
 
 /** What only a report says: who made it and when, what it was filtered by, and whose it is. */
 const remark = new RegExp(
@@ -105,7 +184,8 @@ interface LookedAt {
  * where its words are those of a total or a report, and nothing else in it says whom it may be about; rows of one cell
  * count only among or above those of a report (decision 14).
  */
-export async function* markFooter(batches: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<CsvRow[]> {
+export async function* markFooter(read: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<CsvRow[]> {
+  const batches = markSums(read)
   let held: LookedAt[] = []
   let before: CsvRow | undefined
   try {
@@ -116,7 +196,7 @@ export async function* markFooter(batches: AsyncIterable<readonly CsvRow[]>): As
       const first = before === undefined && held.length === 0 ? 1 : 0
       while (from > first && tail.length < mostRows) {
         const row = batch[from - 1] as CsvRow
-        const look = lookOf(row.cells)
+        const look = row.isSum ? 'total' : lookOf(row.cells)
         if (look === 'record') break
         tail.unshift({ row, look })
         from--
@@ -134,7 +214,9 @@ export async function* markFooter(batches: AsyncIterable<readonly CsvRow[]>): As
   }
   const start = footerStart(held, before)
   if (held.length > 0)
-    yield held.map(({ row, look }, at) => (at < start || look === 'blank' ? row : { ...row, isFooter: true }))
+    yield held.map(({ row, look }, at) =>
+      at < start || look === 'blank' ? row : { ...row, isFooter: true, isSum: false },
+    )
 }
 
 /** Returns where the footer among the last rows begins; their number where there is none. */
@@ -176,6 +258,13 @@ function isAfterBlank(held: readonly LookedAt[], at: number, before: CsvRow | un
   const own = held[at]?.row
   if (!above || !own) return false
   if (at > 0 && held[at - 1]?.look === 'blank') return true
+  return isBelowBlank(own, above)
+}
+
+/** Whether lines without text are between two rows. */
+function isBelowBlank(own: CsvRow, above: CsvRow | undefined): boolean {
+  if (!above) return false
+  if (above.cells.every((cell) => cell.trim() === '')) return true
   const lines = above.cells.reduce((sum, cell) => sum + (cell.match(/\n/g)?.length ?? 0), 1)
   return own.line > above.line + lines
 }

@@ -13,6 +13,8 @@ export interface CsvRow {
   readonly fields?: Fields | undefined
   /** Whether it is below the records of the file, and none itself. */
   readonly isFooter?: boolean
+  /** Whether it is none because it is a sum between them. */
+  readonly isSum?: boolean
 }
 
 /** How a table is written. */

@@ -107,6 +107,74 @@ describe('lines below the records of a file', () => {
   })
 })
 
+describe('sums between the records of a file', () => {
+  const people = (...lines: string[]) =>
+    ['Nr;Firma;Land;Umsatz', '1;Acme;D;10', ...lines, '2;Birch;F;5', ''].join('\n')
+
+  it.each([
+    ';Summe D;;10',
+    ';Summe;;15',
+    ';Saldo;;15,00',
+    ';Übertrag;;1',
+    'Gesamt;;;15',
+    ';Summe Großbritannien;;5 €',
+    ';Zwischensumme Konto 4000-4999;;1.333,50',
+    ';Total DE;;10',
+    ';Sous-total France;;10',
+    'Grand Total;;;10',
+  ])('are not looked up where they say %j, and are named by their line', async (line) => {
+    const { names, said, rows } = await lookedUp(people(line))
+    expect(names).toEqual(['Acme', 'Birch'])
+    expect(said).toContain('The row on line 3 is a sum')
+    expect(rows.map(({ _status }) => _status)).toEqual(['not_found', 'skipped', 'not_found'])
+  })
+
+  it.each([
+    ['a company called so with a country', '3;Saldo;DE;10', 'Saldo'],
+    ['one with a number of its own', '3;Summe;;10', 'Summe'],
+    ['one with a legal form', ';Total SE;;10', 'Total SE'],
+    ['one whose name has more words', ';Total Wine;;10', 'Total Wine'],
+    ['one without an amount', ';Total;;', 'Total'],
+    ['one with other text', ';Summe;;viel', 'Summe'],
+  ])('are looked up where they are %s', async (_, line, name) => {
+    const { names, said } = await lookedUp(people(line))
+    expect(names).toEqual(['Acme', 'Birch', name])
+    expect(said).not.toContain(' sum')
+  })
+
+  it('are the bare words, or below a blank line, among names and amounts', async () => {
+    const list = (...lines: string[]) =>
+      lookedUp(['Firma;Umsatz', 'Acme;10', ...lines, 'Birch;5', ''].join('\n'))
+    expect((await list('Summe;10')).names).toEqual(['Acme', 'Birch'])
+    expect((await list('', 'Summe D;10')).names).toEqual(['Acme', 'Birch'])
+    expect((await list('Summe D;10')).names).toEqual(['Acme', 'Birch', 'Summe D'])
+  })
+
+  it('are found where each of the other rows is filled elsewhere, and companies called so stay', async () => {
+    const { names, said } = await lookedUp(
+      'Firma;Website;Ort;Umsatz\nAcme;acme.example;Bonn;10\nTotal;total.example;;300\nSaldo;;Berlin;5\nSumme;;;15\nBirch;;Kiel;5\n',
+    )
+    expect(names).toEqual(['Acme', 'Birch', 'Saldo', 'Total'])
+    expect(said).toContain('The row on line 5 is a sum ("Summe")')
+  })
+
+  it('are told apart from a footer, each with its lines', async () => {
+    const { said } = await lookedUp(
+      `${people(';Summe D;;10', '2;Cedar;D;1', ';Summe;;11')}Gesamt;;;15\n;Saldo;;15\n`,
+    )
+    expect(said).toContain('2 rows are sums, lines 3, 5 ("Summe D"), and no records: they are skipped.')
+    expect(said).toContain('2 rows at the end are a footer, lines 7–8 ("Gesamt")')
+  })
+
+  it('are not imported', async () => {
+    await here.setUp()
+    here.write('import.csv', 'Firma;Website;Umsatz\nAcme;acme.example;10\nSumme;;10\nBirch;birch.example;5\n')
+    const { json, stderr } = await ends(here.run('data import companies import.csv --dry-run'), 0)
+    expect(json).toMatchObject({ added: 2, invalid: 0, not_understood: [] })
+    expect(stderr).toContain('The row on line 3 is a sum ("Summe")')
+  })
+})
+
 describe('the footer of a file', () => {
   it('is not imported, and names no column by its values', async () => {
     await here.setUp()
