@@ -335,7 +335,8 @@ test('a value that is not understood costs no record of an import, and each one 
       const lines = [columns.map(([field]) => field), ...table.map((row) => row.map(toCell))]
       const text = lines.map((line) => line.map((cell) => `"${cell}"`).join(',')).join('\n')
       const batches = await Array.fromAsync(
-        prepareFile(kind, Readable.from([Buffer.from(text)]), { map }, countedIds()),
+        // A row that is refused may have used up an id.
+        prepareFile(kind, Readable.from([Buffer.from(text)]), { map }, { ...countedIds(), uuid: () => 'id' }),
       )
       return {
         records: batches.flatMap(({ records }) => records),
