@@ -335,11 +335,13 @@ test('a value that is not understood costs no record of an import, and each one 
       const lines = [columns.map(([field]) => field), ...table.map((row) => row.map(toCell))]
       const text = lines.map((line) => line.map((cell) => `"${cell}"`).join(',')).join('\n')
       const batches = await Array.fromAsync(
-        // A row that is refused may have used up an id.
         prepareFile(kind, Readable.from([Buffer.from(text)]), { map }, { ...countedIds(), uuid: () => 'id' }),
       )
       return {
-        records: batches.flatMap(({ records }) => records),
+        // A row that is refused may have used up an id.
+        records: JSON.parse(
+          JSON.stringify(batches.flatMap(({ records }) => records)).replaceAll(/ACoAA[\w-]{24}/g, 'id'),
+        ) as unknown[],
         rejected: batches.flatMap(({ rejected }) => rejected.map(({ line }) => line)),
         leftOut: batches.flatMap(({ leftOut }) => leftOut).toSorted((a, b) => a.field.localeCompare(b.field)),
       }
