@@ -264,7 +264,7 @@ export type ReplyTo<Id extends OperationId> = Omit<Reply, 'body'> & {
   readonly reused: boolean
 } & ({ readonly ok: true; readonly body: OutputOf<Id> } | { readonly ok: false; readonly body: Refusal })
 
-/** Options of a call; `refresh` asks anew for what was paid for before. */
+/** Options of a call; `refresh` asks again for what was paid for before. */
 export interface TypedCallOptions extends CallOptions {
   readonly refresh?: boolean | undefined
 }

@@ -157,9 +157,9 @@ const address = /@|:\/\/|^\S+\.[^\s\d.]{2,}$/
 const filledIn = (cells: readonly string[]): string[] =>
   cells.map((cell) => cell.trim()).filter((cell) => cell !== '')
 
-type Look = 'blank' | 'remark' | 'total' | 'bare total' | 'single' | 'record'
+type RowKind = 'blank' | 'remark' | 'total' | 'bare total' | 'single' | 'record'
 
-function lookOf(cells: readonly string[]): Look {
+function kindOf(cells: readonly string[]): RowKind {
   const [first, ...others] = filledIn(cells)
   if (first === undefined) return 'blank'
   const hasAddress = others.some((cell) => address.test(cell))
@@ -174,9 +174,9 @@ function lookOf(cells: readonly string[]): Look {
 /** No footer has more rows. */
 const mostRows = 40
 
-interface LookedAt {
+interface ClassifiedRow {
   readonly row: CsvRow
-  readonly look: Look
+  readonly kind: RowKind
 }
 
 /**
@@ -186,19 +186,19 @@ interface LookedAt {
  */
 export async function* markFooter(read: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<CsvRow[]> {
   const batches = markSums(read)
-  let held: LookedAt[] = []
+  let held: ClassifiedRow[] = []
   let before: CsvRow | undefined
   try {
     for await (const batch of batches) {
       if (batch.length === 0) continue
-      const tail: LookedAt[] = []
+      const tail: ClassifiedRow[] = []
       let from = batch.length
       const first = before === undefined && held.length === 0 ? 1 : 0
       while (from > first && tail.length < mostRows) {
         const row = batch[from - 1] as CsvRow
-        const look = row.isSum ? 'total' : lookOf(row.cells)
-        if (look === 'record') break
-        tail.unshift({ row, look })
+        const kind = row.isSum ? 'total' : kindOf(row.cells)
+        if (kind === 'record') break
+        tail.unshift({ row, kind })
         from--
       }
       const isJoined = from === 0 && held.length + tail.length <= mostRows
@@ -214,21 +214,21 @@ export async function* markFooter(read: AsyncIterable<readonly CsvRow[]>): Async
   }
   const start = footerStart(held, before)
   if (held.length > 0)
-    yield held.map(({ row, look }, at) =>
-      at < start || look === 'blank' ? row : { ...row, isFooter: true, isSum: false },
+    yield held.map(({ row, kind }, at) =>
+      at < start || kind === 'blank' ? row : { ...row, isFooter: true, isSum: false },
     )
 }
 
 /** Returns where the footer among the last rows begins; their number where there is none. */
-function footerStart(held: readonly LookedAt[], before: CsvRow | undefined): number {
-  const remarks = held.findIndex(({ look }) => look === 'remark')
+function footerStart(held: readonly ClassifiedRow[], before: CsvRow | undefined): number {
+  const remarks = held.findIndex(({ kind }) => kind === 'remark')
   let start = remarks < 0 ? held.length : remarks
-  if (remarks < 0) while (held[start - 1]?.look === 'blank') start--
+  if (remarks < 0) while (held[start - 1]?.kind === 'blank') start--
   else start = titleAbove(held, remarks, before)
   for (let at = start; at > 0; at--) {
-    const { look } = held[at - 1] as LookedAt
-    if (look === 'total' || (look === 'bare total' && isApart(held, at - 1, before))) start = at - 1
-    else if (look !== 'blank') break
+    const { kind } = held[at - 1] as ClassifiedRow
+    if (kind === 'total' || (kind === 'bare total' && isApart(held, at - 1, before))) start = at - 1
+    else if (kind !== 'blank') break
   }
   return start
 }
@@ -236,28 +236,28 @@ function footerStart(held: readonly LookedAt[], before: CsvRow | undefined): num
 const longestTitle = 3
 
 /** Returns where the name of a report begins, which stands apart from the records and directly above its remarks. */
-function titleAbove(held: readonly LookedAt[], remarks: number, before: CsvRow | undefined): number {
+function titleAbove(held: readonly ClassifiedRow[], remarks: number, before: CsvRow | undefined): number {
   let at = remarks
-  while (at > 0 && held[at - 1]?.look === 'single' && !isAfterBlank(held, at, before)) at--
+  while (at > 0 && held[at - 1]?.kind === 'single' && !isAfterBlank(held, at, before)) at--
   const isTitle = at < remarks && remarks - at <= longestTitle && isAfterBlank(held, at, before)
   // In a list of names alone, each of them looks like a title.
-  const above = held.slice(0, at).every(({ look }) => look !== 'single')
+  const above = held.slice(0, at).every(({ kind }) => kind !== 'single')
   return isTitle && above && hasWideRows(before) ? at : remarks
 }
 
 const hasWideRows = (before: CsvRow | undefined): boolean =>
   before !== undefined && filledIn(before.cells).length > 1
 
-const isApart = (held: readonly LookedAt[], at: number, before: CsvRow | undefined): boolean =>
+const isApart = (held: readonly ClassifiedRow[], at: number, before: CsvRow | undefined): boolean =>
   isAfterBlank(held, at, before) ||
-  (hasWideRows(before) && held.slice(0, at).every(({ look }) => look !== 'single'))
+  (hasWideRows(before) && held.slice(0, at).every(({ kind }) => kind !== 'single'))
 
 /** Whether lines without text are above a row. */
-function isAfterBlank(held: readonly LookedAt[], at: number, before: CsvRow | undefined): boolean {
+function isAfterBlank(held: readonly ClassifiedRow[], at: number, before: CsvRow | undefined): boolean {
   const above = at === 0 ? before : held[at - 1]?.row
   const own = held[at]?.row
   if (!above || !own) return false
-  if (at > 0 && held[at - 1]?.look === 'blank') return true
+  if (at > 0 && held[at - 1]?.kind === 'blank') return true
   return isBelowBlank(own, above)
 }
 

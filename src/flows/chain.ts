@@ -127,7 +127,7 @@ export async function lookupFor(
   const isSearch = step.place === 'records'
   const identityFor = identityOf(request.operation)
   const identity = isSearch ? (input: Input) => `search ${toCanonicalJson(input)}` : identityFor
-  const lookup = asTheyCome(create)
+  const lookup = withEarlierRows(create)
   return {
     header,
     lookup: {
@@ -149,7 +149,7 @@ const besideOf = (step: RunStep): Filling =>
 const rememberedRows = 20_000
 
 /** Returns a lookup that asks for a person with what earlier rows say of them, so that an equal one is one lookup. */
-function asTheyCome(create: () => Lookup): Lookup {
+function withEarlierRows(create: () => Lookup): Lookup {
   let current = create()
   let rows = 0
   return {

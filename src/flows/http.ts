@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Caller, ConnectionLost, putOffMs, type Reply } from '../api/calls/caller.js'
+import { type Caller, ConnectionLost, type Reply, retryDelayMs } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isInProgress, isLimited, isUnavailable, passes } from '../api/calls/retry.js'
 import { describeValue } from '../api/validation/fits.js'
@@ -111,7 +111,7 @@ export function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'http'>): 
         throw new ConnectionLost(answer.error, false)
       }
       const { status } = answer
-      const waitMs = putOffMs(answer.headers, isLimited(answer), ports.now())
+      const waitMs = retryDelayMs(answer.headers, isLimited(answer), ports.now())
       const wait = waitMs === undefined ? {} : { 'retry-after': String(waitMs / 1_000) }
       const reply = (code: number, body: unknown): Reply => ({
         status: code,
@@ -180,7 +180,8 @@ export function httpOutput(
       const reason = 'error' in answer ? answer.error : `It answered ${answer.status}`
       const isFinal = 'error' in answer ? answer.isRefused : !passes(answer) && !isInProgress(answer)
       if (isFinal || tries === maxTries) throw new Refusal('flow.http_refused', { url: http.post, reason })
-      const asked = 'error' in answer ? undefined : putOffMs(answer.headers, isLimited(answer), ports.now())
+      const asked =
+        'error' in answer ? undefined : retryDelayMs(answer.headers, isLimited(answer), ports.now())
       await ports.sleep(asked ?? 1_000 * 2 ** tries, signal).catch(() => {
         throw new Refusal('flow.http_refused', { url: http.post, reason })
       })

@@ -1,5 +1,5 @@
 import pLimit, { type LimitFunction } from 'p-limit'
-import { putOffMs } from '../api/calls/caller.js'
+import { retryDelayMs } from '../api/calls/caller.js'
 import { fails, isLimited, passes } from '../api/calls/retry.js'
 import type { VendorKind } from '../api/operations/facts.js'
 import type { Asking, Clock, VendorReply, Vendors } from '../api/ports/ports.js'
@@ -728,7 +728,7 @@ function waitOf(
   now: number,
 ): number {
   const isOfRate = is === 'rate_limited' || isLimited(answer)
-  return Math.max(leastWaitMs, putOffMs(answer.headers, isOfRate, now) ?? usual ?? 1_000)
+  return Math.max(leastWaitMs, retryDelayMs(answer.headers, isOfRate, now) ?? usual ?? 1_000)
 }
 
 /** Returns the loss that a request rejected with as a value; throws anything else. */

@@ -1,4 +1,4 @@
-import { type ConnectionLost, isOk, putOffMs, type Reply } from '../api/calls/caller.js'
+import { type ConnectionLost, isOk, type Reply, retryDelayMs } from '../api/calls/caller.js'
 import { isLimited, passes } from '../api/calls/retry.js'
 import { dayMs } from '../api/values/dates.js'
 import type { Time } from './flow-control.js'
@@ -45,7 +45,7 @@ export async function pollWork<T>(
     }
     if (signal.aborted) return undefined
     const asked = isReply(polled)
-      ? Math.min(dayMs, putOffMs(polled.headers, isLimited(polled), now()) ?? 0)
+      ? Math.min(dayMs, retryDelayMs(polled.headers, isLimited(polled), now()) ?? 0)
       : 0
     await sleep(Math.max(ms, asked), signal).catch(() => {})
   }

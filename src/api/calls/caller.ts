@@ -170,9 +170,12 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
 export const askedWaitMs = (headers: Reply['headers'], now: number): number | undefined =>
   retryAfterMs(headers['retry-after'], now) ?? rateResetMs(headers, now)
 
-/** Like `askedWaitMs`; the end of a rate window counts only where the answer says that the rate is limited. */
-export const putOffMs = (headers: Reply['headers'], isLimited: boolean, now: number): number | undefined =>
-  isLimited ? askedWaitMs(headers, now) : retryAfterMs(headers['retry-after'], now)
+/** Returns how long an answer asks to wait; the end of a rate window counts only where the rate is limited. */
+export const retryDelayMs = (
+  headers: Reply['headers'],
+  isLimited: boolean,
+  now: number,
+): number | undefined => (isLimited ? askedWaitMs(headers, now) : retryAfterMs(headers['retry-after'], now))
 
 /** Numbers from which on the end of a window is a time since 1970, in seconds and in milliseconds. */
 const [epochSeconds, epochMs] = [1e9, 1e12]

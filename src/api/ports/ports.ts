@@ -220,8 +220,6 @@ export interface Provider {
   phones?(contact: Contact): Awaitable<readonly PhoneDetail[]>
 }
 
-/** What a data vendor of a workspace may be asked for. */
-
 /** For whom vendors are asked, and what that may cost. */
 export interface Asking extends VendorSpending {
   readonly workspaceId: string

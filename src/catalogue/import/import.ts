@@ -37,7 +37,7 @@ export async function importFile(
   options: ImportOptions,
   ports: WritePorts,
 ): Promise<ImportReport> {
-  const ids = toNeighbours(ports.ids)
+  const ids = toSequential(ports.ids)
   return await importBatches(kind, prepareFile(kind, bytes, options, ids), { ...ports, ids }, options)
 }
 
@@ -63,12 +63,12 @@ export async function importRecords(
   ports: WritePorts,
 ): Promise<ImportReport> {
   const rows = { mapping: {}, ignored: [], batches: numberRecords(records) }
-  const ids = toNeighbours(ports.ids)
+  const ids = toSequential(ports.ids)
   return await importBatches(kind, prepareRows(kind, rows, ids), { ...ports, ids }, {})
 }
 
-/** Returns ids that are neighbours: with random ones, each transaction would rewrite most pages of the index. */
-function toNeighbours(ids: Ids): Ids {
+/** Returns sequential ids: with random ones, each transaction would rewrite most pages of the index. */
+function toSequential(ids: Ids): Ids {
   const beginning = ids.uuid().slice(0, -12)
   let count = 0
   return { ...ids, uuid: () => beginning + (count++).toString(16).padStart(12, '0') }

@@ -196,14 +196,12 @@ async function* toInputRows(
       .filter((row) => row !== undefined)
 }
 
-/** Puts URLs in place of the names of profiles in a record, in fields that somebody has chosen a column for. */
-type CompleteProfiles = (raw: Record<string, unknown>) => void
-
-function createProfileUrls(kind: RecordKind, map: ImportOptions['map'] = {}): CompleteProfiles {
+/** Returns what puts URLs in place of the names of profiles in a record, in fields that somebody has chosen a column for. */
+function createProfileUrls(kind: RecordKind, map: ImportOptions['map'] = {}) {
   const chosen = Object.keys(map).filter(
     (field) => field.endsWith('network_url') || field === 'network_profile_url',
   )
-  return (raw) => {
+  return (raw: Record<string, unknown>): void => {
     for (const field of chosen) {
       const text = raw[field]
       const of = kind === 'companies' || field.startsWith('company_') ? 'company' : 'person'

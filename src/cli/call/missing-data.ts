@@ -6,10 +6,10 @@ import type { StoredValue } from '../../catalogue/search/missing.js'
 import type { Context } from '../context/context.js'
 
 /** What a record may lack. */
-type Value = Exclude<StoredValue, RecordKind>
+type MissingValue = Exclude<StoredValue, RecordKind>
 
 /** What a filter chooses by, among people or among companies. */
-const ofPeople: Readonly<Record<string, Value>> = {
+const ofPeople: Readonly<Record<string, MissingValue>> = {
   job_titles: 'title',
   title_to_include: 'title',
   past_titles: 'past_positions',
@@ -25,7 +25,7 @@ const ofPeople: Readonly<Record<string, Value>> = {
   company_headquarters: 'company_place',
 }
 
-const ofCompanies: Readonly<Record<string, Value>> = {
+const ofCompanies: Readonly<Record<string, MissingValue>> = {
   included_locations: 'company_place',
   countries: 'company_place',
   included_industries: 'industry',
@@ -35,7 +35,7 @@ const ofCompanies: Readonly<Record<string, Value>> = {
 }
 
 /** What an operation answers from, whatever is asked. */
-const ofOperations: Partial<Readonly<Record<Operation['id'], Value>>> = {
+const ofOperations: Partial<Readonly<Record<Operation['id'], MissingValue>>> = {
   'accounts.stack': 'technologies',
   'intents.stack': 'technologies',
   'intents.stack_preview': 'technologies',
@@ -44,7 +44,7 @@ const ofOperations: Partial<Readonly<Record<Operation['id'], Value>>> = {
 }
 
 /** Who lacks a value, what it is, and how it is loaded. */
-const sentences: Readonly<Record<Value, readonly [who: string, what: string, load: string]>> = {
+const sentences: Readonly<Record<MissingValue, readonly [who: string, what: string, load: string]>> = {
   title: ['people', 'a title', 'a column title'],
   seniority: ['people', 'a seniority', 'a column title or seniority'],
   function: ['people', 'a function', 'a column title or function'],
@@ -75,7 +75,7 @@ export async function describeMissingData(
   { operation, input }: AskedData,
 ): Promise<string | undefined> {
   if (!context.isLocal()) return undefined
-  const flags = new Map<Value, string>()
+  const flags = new Map<MissingValue, string>()
   const own = ofOperations[operation.id]
   if (own) flags.set(own, '')
   const isOfPeople = areaOf(operation.id) === 'leads' || operation.id === 'accounts.count_profiles'
@@ -89,7 +89,7 @@ export async function describeMissingData(
     : missing.map((value) => describe(value, flags.get(value) ?? '')).join(' ')
 }
 
-function describe(value: Value, flag: string): string {
+function describe(value: MissingValue, flag: string): string {
   const [who, what, load] = sentences[value]
   const needed = flag === '' ? '' : `, which ${flag} needs`
   return `None of your ${who} has ${what}${needed}: prospect data import ${who} FILE with ${load}.`

@@ -222,7 +222,7 @@ export function usesStoredAnswers(context: Context, { options: { maxAge } }: Giv
 
 /**
  * Returns how old a stored answer may be for a single lookup, in milliseconds, where an option or a setting says so; 0 asks
- * anew.
+ * again.
  */
 export function maxAgeGiven(context: Context, { options: { maxAge, refresh } }: Given): number | undefined {
   if (refresh === true) return 0

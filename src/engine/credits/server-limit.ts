@@ -44,8 +44,8 @@ interface Reservation {
 }
 
 /**
- * Applies the weekly limits of members to what they spend at a server, and counts what the others spend. A call counts at its maximum before it is made, and at
- * its cost after it. Where its outcome is unknown, or this process is killed meanwhile, the maximum stays counted.
+ * Applies the weekly limits of members to what they spend at a server, and counts what the others spend. A call counts at
+ * its maximum before it is made, and at its cost after it. Where its outcome is unknown, or this process is killed meanwhile, the maximum stays counted.
  */
 export function createServerLimit({ store, clock, server, onAccepted }: ServerLimitPorts) {
   const queues = new Map<string, Waiting>()

@@ -21,8 +21,8 @@ const turnsPerCommit = 4
 
 /**
  * Opens a SQLite database in WAL mode for several processes at once. The file is created readable by its owner only; one
- * without a name is temporary. What killed processes have left of copies beside it goes. Reads and transactions take turns on one connection, whose page cache no commit of this process
- * empties. A work that waited for another work of the same database would wait for itself.
+ * without a name is temporary. Partial copies that killed processes have left beside it are removed. Reads and transactions
+ * take turns on one connection, whose page cache no commit of this process empties. A work that waited for another work of the same database would wait for itself.
  */
 export function openSqlite(path: string, options: SqliteOptions = {}): Driver {
   if (!isTemporary(path)) {
