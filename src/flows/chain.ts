@@ -4,7 +4,7 @@ import type { Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
 import { type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
-import { type Fields, isObject, resultOr } from '../api/values/objects.js'
+import { aborted, type Fields, isObject, resultOr } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
@@ -453,12 +453,6 @@ export class Chain {
 }
 
 const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 /** Returns the test of a condition, for which what a row lacks is null. */
 async function openCondition({ keep, before }: KeepStep & Pick<Step, 'before'>) {

@@ -90,3 +90,10 @@ export const markFields = (names: readonly string[]): string => names.map(markFi
 /** Returns a sentence with the names of its fields as `nameOf` writes them, by default as the API does. */
 export const nameFields = (sentence: string, nameOf: (name: string) => string = (name) => name): string =>
   sentence.replace(/\ue000([^\ue001]*)\ue001/g, (_, name: string) => nameOf(name))
+
+/** Resolves when a signal is aborted. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

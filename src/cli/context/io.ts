@@ -194,12 +194,6 @@ export function timeLimit(seconds: number | undefined): AbortSignal | undefined 
 export const anySignal = (...signals: readonly (AbortSignal | undefined)[]): AbortSignal =>
   AbortSignal.any(signals.filter((one) => one !== undefined))
 
-export const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((done) => {
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', () => done(), { once: true })
-  })
-
 /** It is appended to, and only its owner can read it. Throws UsageError where it cannot be opened. */
 export function openLog(path: string, now: () => number, redact: (text: string) => string): CommandLog {
   const file = openLogFile(path)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { compose, type Layer } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import type { Targets } from '../../../api/ports/ports.js'
-import { lazily, once } from '../../../api/values/objects.js'
+import { aborted, lazily, once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { keptFrom } from '../../../catalogue/suppression/suppressor.js'
 import { type Home, retargeted } from '../../../client/governed.js'
@@ -24,7 +24,6 @@ import {
   suspectLayer,
 } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
-import { aborted } from '../../context/io.js'
 import { openAdmin, openEngineStore, openEvents, openStateOf } from '../../context/open-databases.js'
 import { givenSecrets, type PublicAddress, publicAddress, type SecretChoice } from '../../options/webhooks.js'
 import {
