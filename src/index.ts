@@ -17,6 +17,7 @@ import type { WireNames } from './api/calls/wire-names.js'
 import type { OperationId } from './api/operations/table.js'
 import type { Clock, Ids, Targets } from './api/ports/ports.js'
 import { providerKeyName } from './api/values/key-names.js'
+import { once } from './api/values/objects.js'
 import { type ReceivedHeaders, type Verification, verify as verifyAt } from './api/webhooks/signature.js'
 import { type Catalogue, openCatalogue } from './catalogue/catalogue.js'
 import { governed } from './client/governed.js'
@@ -120,11 +121,13 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
   let caller = asked
   if (state !== undefined) {
     const payers = createPayers({ store, source: catalogue, clock, sleep: (ms) => pause(ms) })
+    // Where a key is valid, there is a first workspace, which stays the first.
+    const nameOfEngine = once(async () => (await admin.workspaces()).slice(0, 1).map(engineName)[0])
     const payerOf = async (apiKey: string) => {
       const payer = await payers(apiKey)
-      const [first] = payer ? await admin.workspaces() : []
+      const target = payer && (await nameOfEngine())
       const notBefore = (await catalogue.origins())?.changedAt ?? 0
-      return payer && first && { ...payer, target: engineName(first), notBefore }
+      return payer && target !== undefined ? { ...payer, target, notBefore } : undefined
     }
     const database = await openState(state)
     const reused = reusedAnswers({

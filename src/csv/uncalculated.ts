@@ -1,4 +1,4 @@
-import type { Note } from '../api/calls/errors.js'
+import { type Note, Refusal } from '../api/calls/errors.js'
 
 /** A column of a sheet with formulas that no program calculated: they have no stored value, and are read as blank. */
 export interface UncalculatedColumn {
@@ -21,5 +21,21 @@ export function uncalculatedNotes(
   return [{ code: 'workbook.uncalculated', details: { columns: named } }]
 }
 
-/** Whether most of what a column holds are such formulas. */
-export const isUncalculated = ({ cells, values }: UncalculatedColumn): boolean => cells >= values
+/** A column that says whom a row is about. */
+interface IdentifyingColumn {
+  readonly field: string
+  readonly column: string
+  readonly at: number
+}
+
+/** Throws a Refusal where most of what such a column holds are formulas without a value: its rows would be blank. */
+export function checkCalculated(
+  identifying: readonly IdentifyingColumn[],
+  uncalculated: readonly UncalculatedColumn[],
+): void {
+  for (const { field, column, at } of identifying) {
+    const formulas = uncalculated.find((one) => one.at === at)
+    if (formulas && formulas.cells >= formulas.values)
+      throw new Refusal('map.uncalculated', { column, field, ...formulas })
+  }
+}

@@ -94,7 +94,10 @@ const lockSql = `INSERT INTO budgets (scope, spent, held) VALUES (?, 0, 0)
  * other, and no two may hold the same credits.
  */
 export const lockDays = async (connection: Connection, profile: string): Promise<void> =>
-  void (await connection.run(lockSql, `days of ${profile}`))
+  void (await connection.run(lockSql, daysOf(profile)))
+
+/** The days of a profile as one scope. */
+export const daysOf = (profile: string): string => `days of ${profile}`
 
 const usedBy = (connection: Connection, scopes: readonly string[]): Promise<number> =>
   readNumber(connection, runsSql, JSON.stringify(scopes))

@@ -251,7 +251,7 @@ const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run
 const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
   ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)`
 const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?,
-  asked_at = CASE WHEN ? = 1 THEN ? ELSE asked_at END WHERE run = ? AND row = ?`
+  asked_at = coalesce(?, asked_at) WHERE run = ? AND row = ?`
 // Of somebody who was forgotten meanwhile, nothing comes back but what it cost.
 const unlessForgotten = (column: string, value: string) =>
   `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
@@ -694,8 +694,7 @@ class StoredLookups {
       key,
       isLost ? 1 : 0,
       sent,
-      isLost ? 1 : 0,
-      now,
+      isLost ? now : null,
       number,
       ordinal,
     ]

@@ -14,7 +14,7 @@ import {
   type Work,
 } from '../lookups/store.js'
 import { acceptedIn, answersIn, isWorkOver } from './bulk.js'
-import { type Run, stopKilled } from './journal/runs.js'
+import { mayHaveUnsettled, type Run, stopKilled } from './journal/runs.js'
 import type { OpenOwnEngine, OwnEngine } from './ports.js'
 import { lockOfDead, type RunRecords } from './records.js'
 import { countResults, type RecordedRequest } from './request.js'
@@ -31,7 +31,7 @@ export async function stopKilledRuns(
   const { database, locks } = records
   const hold: Hold = ({ identityKey }) =>
     identityKey === own ? { release: () => {} } : lockOfDead(locks, identityKey)
-  if (!(await database.read((reads) => reads.get(leftSql)))) return
+  if (!(await mayHaveUnsettled(database))) return
   const engine = await openEngine()
   const target = engine?.name ?? ''
   await stopKilled(database, hold, {
@@ -47,10 +47,6 @@ export async function stopKilledRuns(
     },
   })
 }
-
-// Most commands find nothing, and need not open the engine.
-const leftSql = `SELECT 1 AS one FROM runs WHERE status = 'running' OR status = 'stopped'
-  AND EXISTS (SELECT 1 FROM budgets WHERE scope = 'run ' || number AND held > 0) LIMIT 1`
 
 interface OpenRow {
   readonly row: number

@@ -7,7 +7,7 @@ import { FooterCounter, markFooter } from '../../csv/footer.js'
 import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
-import { isUncalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
+import { checkCalculated } from '../../csv/uncalculated.js'
 import { toProfileUrl } from '../../identity/profile.js'
 import {
   ColumnSample,
@@ -99,7 +99,12 @@ async function readCsvRows(
     map,
     hasHeader ? samples : withFirstRow(top.cells, samples),
   )
-  checkCalculated(kind, fields, trimmed, uncalculated)
+  const required = requiredFields[kind].flat()
+  const identifying = trimmed.flatMap((column, at) => {
+    const field = fields[at]
+    return field !== undefined && required.includes(field) ? [{ field, column, at }] : []
+  })
+  checkCalculated(identifying, uncalculated)
   const rows = hasHeader ? first : [top, ...first]
   return {
     ...columns,
@@ -132,21 +137,6 @@ async function readSamples(width: number, first: CsvRow[], batches: AsyncGenerat
     return { samples: sample.cells, failure: undefined }
   } catch (error) {
     return { samples: sample.cells, failure: { error } }
-  }
-}
-
-/** Throws a Refusal where what identifies a record are formulas without a value. */
-function checkCalculated(
-  kind: RecordKind,
-  fields: readonly (string | undefined)[],
-  header: readonly string[],
-  uncalculated: readonly UncalculatedColumn[],
-): void {
-  for (const formulas of uncalculated) {
-    const field = fields[formulas.at]
-    if (field === undefined || !isUncalculated(formulas) || !requiredFields[kind].flat().includes(field))
-      continue
-    throw new Refusal('map.uncalculated', { column: header[formulas.at], field, ...formulas })
   }
 }
 
@@ -183,6 +173,7 @@ async function* toInputRows(
   // Of a field that is made for no kind of value, any cell may be used.
   const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
   const completeProfiles = createProfileUrls(kind, map)
+  const nameAt = fields.indexOf(kind === 'companies' ? 'name' : 'company_name')
   const isPhone = (cell = '') =>
     cell.trim() !== '' && !isPlaceholder('phone', cell) && (toValueKind(cell) ?? 'phone') === 'phone'
   const complete = (raw: Record<string, unknown>, cells: readonly string[]) => {
@@ -192,7 +183,7 @@ async function* toInputRows(
   }
   for await (const rows of batches)
     yield rows
-      .map((row) => toInputRow(row, fields, isChecked, kind, complete))
+      .map((row) => toInputRow(row, { fields, isChecked, nameAt }, kind, complete))
       .filter((row) => row !== undefined)
 }
 
@@ -210,11 +201,17 @@ function createProfileUrls(kind: RecordKind, map: ImportOptions['map'] = {}) {
   }
 }
 
+/** What is known of the columns of a file: their fields, whether a value may be misplaced, and where a company's name is. */
+interface ReadColumns {
+  readonly fields: readonly (string | undefined)[]
+  readonly isChecked: readonly boolean[]
+  readonly nameAt: number
+}
+
 /** Returns a CSV row as a record by field; `undefined` when all its cells are blank. */
 function toInputRow(
   { cells, line }: CsvRow,
-  fields: readonly (string | undefined)[],
-  isChecked: readonly boolean[],
+  { fields, isChecked, nameAt }: ReadColumns,
   kind: RecordKind,
   complete: (raw: Record<string, unknown>, cells: readonly string[]) => void,
 ): InputRow | undefined {
@@ -222,7 +219,6 @@ function toInputRow(
   if (cells.every((cell) => cell.trim() === '')) return undefined
   if (cells.length > width && cells.slice(width).some((cell) => cell.trim() !== ''))
     return { line, cells, reason: `has ${cells.length} cells, but the header has ${width}` }
-  const nameAt = fields.indexOf(kind === 'companies' ? 'name' : 'company_name')
   const name = cells[nameAt]?.trim() || undefined
   const raw: Record<string, unknown> = {}
   const leftOut: LeftOutValue[] = []

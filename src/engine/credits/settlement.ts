@@ -242,13 +242,15 @@ function store(
 /** Stands for the reply to a row that no answer is given to any more, whoever asks. */
 const concluded = { status: 0, credits: 0, body: '' } as const
 
+export const isConcluded = ({ status }: { readonly status: number }): boolean => status === concluded.status
+
 /** Returns the stored reply to each of some rows. One without a reply gets none from now on: whoever still asks is refused. */
 export async function concludeRows(tx: Connection, workspaceId: string, rows: readonly RunRow[]) {
   const replies: (RunReply | undefined)[] = []
   for (const row of rows) {
     const isNew = await storeRunReply(tx, workspaceId, { ...row, fresh: false }, concluded)
     const found = isNew ? undefined : await findRunReply(tx, workspaceId, row.run, row.ordinal)
-    replies.push(found?.status === concluded.status ? undefined : found)
+    replies.push(found && isConcluded(found) ? undefined : found)
   }
   return replies
 }

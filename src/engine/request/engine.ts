@@ -24,6 +24,7 @@ import {
   findRunReply,
   idempotencyKey,
   inProgressError,
+  isConcluded,
   type Request,
   reopenRows,
   settleRequest,
@@ -246,7 +247,7 @@ async function answerRow(ports: PipelinePorts, request: AskingRequest, row: RunR
     : await ports.store.read((tx) => findRunReply(tx, id, row.run, row.ordinal))
   if (!found) return doWork(ports, request, createRowClaim(id, row))
   // Somebody settles what its run had under way.
-  if (found.status === 0) throw inProgressError()
+  if (isConcluded(found)) throw inProgressError()
   return toRowReply(found, request.operation)
 }
 

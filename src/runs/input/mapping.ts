@@ -19,7 +19,7 @@ import {
   type Synonyms,
   synonymsOf,
 } from '../../csv/names.js'
-import { isUncalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
+import { checkCalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toCountryCode } from '../../identity/country.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toPlainUrl } from '../../identity/profile.js'
@@ -118,7 +118,7 @@ export function mapColumns(request: MappingRequest): Mapping {
   }
   checkConstants(request, filled)
   checkUnambiguous(request, filled)
-  checkCalculated(request, filled)
+  checkCalculated(identifyingIn(request, filled), request.uncalculated ?? [])
   checkUsable(request, filled)
   return {
     columns: request.fields.flatMap((field) => toMapped(filled.get(field))),
@@ -161,18 +161,12 @@ function checkUnambiguous(
   }
 }
 
-/** Throws a Refusal where what says whom a row is about are formulas without a value: all its rows would be blank. */
-function checkCalculated(
-  { uncalculated = [], subject }: MappingRequest,
-  filled: ReadonlyMap<string, MappedColumn>,
-): void {
-  if (uncalculated.length === 0) return
-  for (const { field, column, at } of filled.values()) {
-    const formulas = uncalculated.find((one) => one.at === at)
-    if (!formulas || !isUncalculated(formulas)) continue
-    if (![...identifying[subject], ...describing].includes(field)) continue
-    throw new Refusal('map.uncalculated', { column, field: spell(field), ...formulas })
-  }
+/** Returns the columns that say whom a row is about, with their fields as they are spelt for people. */
+function identifyingIn({ subject }: MappingRequest, filled: ReadonlyMap<string, MappedColumn>) {
+  const fields = [...identifying[subject], ...describing]
+  return [...filled.values()].flatMap(({ field, column, at }) =>
+    fields.includes(field) ? [{ field: spell(field), column, at }] : [],
+  )
 }
 
 /** Returns the name of a field for people, spelt like its option. */

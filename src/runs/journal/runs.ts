@@ -220,9 +220,9 @@ const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live
   OR state NOT IN ('found', 'not_found'))`
 
 // Rows of one that is recorded as stopped are open where the command that recorded it could not settle them.
-const isUnsettled = `status = 'running' OR status = 'stopped' AND forgotten = 0
-  AND target = ?
-  AND EXISTS (SELECT 1 FROM budgets b WHERE b.scope = 'run ' || runs.number AND b.held > 0)
+const mayBeUnsettled = `status = 'running' OR status = 'stopped' AND forgotten = 0
+  AND EXISTS (SELECT 1 FROM budgets b WHERE b.scope = 'run ' || runs.number AND b.held > 0)`
+const isUnsettled = `${mayBeUnsettled} AND target = ?
   AND EXISTS (SELECT 1 FROM lookups l WHERE l.run = runs.number AND l.state = 'asked' AND l.input IS NOT NULL)`
 const leftSql = `SELECT ${columns} FROM runs WHERE ${isUnsettled} ORDER BY number`
 const settlingSql = `UPDATE runs SET status = 'running' WHERE number = ? AND (${isUnsettled})`
@@ -234,6 +234,11 @@ const dropUnsentSql = `DELETE FROM lookups WHERE ${unsent}`
 const stopSql = `UPDATE runs SET status = 'stopped', done = ${doneSql}, ended_at = (SELECT max(at) FROM (
   SELECT coalesce(ended_at, started_at) AS at UNION ALL
   SELECT max(answered_at) FROM lookups WHERE run = ?) AS heard) WHERE number = ? AND status = 'running'`
+
+/** Whether there may be runs to settle: most commands find none, and need not open the engine. */
+export const mayHaveUnsettled = async (driver: Driver): Promise<boolean> =>
+  (await driver.read((reads) => reads.get(`SELECT 1 AS one FROM runs WHERE ${mayBeUnsettled} LIMIT 1`))) !==
+  undefined
 
 interface Settling {
   /** The target whose rows can be settled. */

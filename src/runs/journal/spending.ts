@@ -5,6 +5,7 @@ import { hashNumber, hashOf } from '../../csv/identity-filter.js'
 import type { RowAnswer } from '../../lookups/answer.js'
 import {
   countSpent,
+  daysOf,
   holdCall,
   lockDays,
   releaseCall,
@@ -127,8 +128,6 @@ SELECT s.day, s.profile, s.target, s.operation, r.id AS run, s.calls, s.credits,
   nullif(s.member, '') AS member
 FROM (SELECT * FROM spending WHERE calls > 0 OR suspect > 0) s LEFT JOIN runs r ON r.number = s.run`
 
-const daysScope = (profile: string): string => `days of ${profile}`
-
 export type Spending = ReturnType<typeof spendingOver>
 
 export function spendingOver(driver: Driver) {
@@ -148,13 +147,13 @@ export function spendingOver(driver: Driver) {
         // What a killed call holds counts for its day.
         if (credits !== undefined) await holdCall(c, { id, profile, credits }, now)
         return { left, credits, until: credits === undefined ? await spentUntil(c, profile, now) : undefined }
-      }, daysScope(profile)),
+      }, daysOf(profile)),
     /** Releases credits that were held, and records what the call has cost. */
     settle: (id: string, ...[spender, spent, now]: SpentCall) =>
       driver.transaction(async (c) => {
         await releaseCall(c, { id, profile: spender.profile }, now)
         if (spent.credits > 0) await countCall(c, spender, spent, now)
-      }, daysScope(spender.profile)),
+      }, daysOf(spender.profile)),
     /** Returns spending, oldest day first. */
     list: ({ from, to, profile, target }: SpentFilter) => {
       const { where, values } = joinGiven([
