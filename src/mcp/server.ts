@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import {
   createMcpHandler,
+  type JSONRPCRequest,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -13,8 +14,8 @@ import {
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Report } from '../api/calls/errors.js'
 import type { WorkStep } from '../api/ports/ports.js'
-import { parseJson, toJson } from '../api/values/json.js'
-import { type Fields, withoutUndefined } from '../api/values/objects.js'
+import { parseExact, parseJson, toJson } from '../api/values/json.js'
+import { type Fields, isObject, resultOr, withoutUndefined } from '../api/values/objects.js'
 import { CommandFailure, type Session } from './session.js'
 import type { Tool } from './tools.js'
 
@@ -32,10 +33,31 @@ const instructions =
   'Before a file is looked up, ask quote_file and say what it would cost. run_file answers with a run: follow it with run_status. ' +
   'A lookup that finds nothing costs nothing.'
 
+/** A server that reads arguments which agents write as one text of JSON, or leave out as `null`. */
+class ToolServer extends Server {
+  protected override _wrapHandler(method: string, handler: Parameters<Server['_wrapHandler']>[1]) {
+    const handle = super._wrapHandler(method, handler)
+    if (method !== 'tools/call') return handle
+    return (request: JSONRPCRequest, context: ServerContext) => handle(withArguments(request), context)
+  }
+}
+
+/** Returns a call with its arguments as an object; what cannot be read stays, to be refused. */
+function withArguments(request: JSONRPCRequest): JSONRPCRequest {
+  const given = request.params?.arguments
+  const read = typeof given === 'string' ? argumentsIn(given) : given === null ? {} : undefined
+  return read === undefined ? request : { ...request, params: { ...request.params, arguments: read } }
+}
+
+const argumentsIn = (text: string): Fields | undefined => {
+  const json = text.trim() === '' ? {} : resultOr(undefined, () => parseExact(text))
+  return isObject(json) ? json : undefined
+}
+
 /** Creates what makes a server for each connection. All of them share the tools, the runs and the budget. */
 const serverFactory = (options: McpOptions) => (): Server => {
   const { version, session, tools } = options
-  const server = new Server(
+  const server = new ToolServer(
     { name: 'prospect', title: 'prospect', version },
     { capabilities: { tools: {}, resources: {} }, instructions },
   )

@@ -13,7 +13,7 @@ import { perFile, perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { loadSample } from '../support/sample.js'
 import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
-import { connectAgent } from './agent.js'
+import { type Answer, connectAgent } from './agent.js'
 
 const webhookless = ({ webhook_url: _, ...request }: Readonly<Record<string, unknown>>) => request
 const toolOf = (id: string) => id.replace('.', '_')
@@ -324,6 +324,34 @@ describe('prospect mcp', () => {
     await ask(tool, given)
     expect(caller.asked.at(0)?.input).toMatchObject(sent)
   })
+
+  it.for(['auto', 'legacy'] as const)(
+    'reads arguments that are one text of JSON, in the %s protocol',
+    async (mode) => {
+      write('list.csv', companies(3))
+      const caller = answering({ body: { id: '00000000-0000-4000-8000-00000000000a' } })
+      const { client } = await connectAgent(here.home, ['--max-credits', '50'], { mode, caller })
+      const ask = async (name: string, given: unknown) =>
+        (await client.callTool({ name, arguments: given as Record<string, unknown> })) as unknown as Answer
+      await ask('lists_list', '{"page":"2","per_page":3}')
+      await ask('accounts_enrich', ' {"domain":"acme-robotics.example"} ')
+      for (const none of ['', '{}', null]) await ask('lists_list', none)
+      expect(caller.asked.map(({ input }) => input)).toMatchObject([
+        { page: 2, per_page: 3 },
+        { domain: 'acme-robotics.example' },
+        {},
+        {},
+        {},
+      ])
+      const quote =
+        '{"operation":"accounts_hiring","file":"list.csv","map":{"company_domain":"domain"},"rows":"2"}'
+      expect((await ask('quote_file', quote)).structuredContent).toMatchObject({ rows: 2 })
+      const asked = caller.asked.length
+      for (const wrong of ['domain acme-robotics.example', '[]', '{"domain"'])
+        await expect(ask('accounts_enrich', wrong)).rejects.toThrow('Invalid tools/call request')
+      expect(caller.asked).toHaveLength(asked)
+    },
+  )
 
   it('takes the names of lists, and says in the name of the field which one there is not', async () => {
     await here.json('lists create --name Targets --companies name=Acme')
