@@ -42,7 +42,13 @@ function printVersion() {
     process.stderr.write(`The output cannot be written: ${error.code}.\n`)
     process.exitCode = 10
   })
-  process.stdout.write(`${manifest.version}\n`)
+  const { how, folder } = installation()
+  process.stdout.write(`${manifest.version}\nInstalled ${how}, in ${folder}\n`)
+}
+
+/** How the program was installed, which few commands ask. */
+function installation() {
+  return require('./installation.js').installationOf(root)
 }
 
 async function start(argv) {
@@ -65,7 +71,7 @@ function outsideWorld() {
   const { stdout, stderr, env } = process
   const stdin = { get: () => process.stdin, enumerable: true }
   const uptime = () => performance.now()
-  const world = { stdout, stderr, env, cwd: process.cwd(), signals: process, uptime }
+  const world = { stdout, stderr, env, cwd: process.cwd(), signals: process, uptime, installation }
   return Object.defineProperty(world, 'stdin', stdin)
 }
 

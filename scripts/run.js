@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 /** The folder of the project, with a separator at its end. */
 export const root = fileURLToPath(new URL('../', import.meta.url))
@@ -33,10 +34,25 @@ export const npm = (...args) => runNpm(args, ['ignore', process.stderr, process.
 export const quietNpm = (...args) =>
   runNpm([...args, '--loglevel', 'error'], ['ignore', 'ignore', process.stderr])
 
+/** Runs npm and returns what it prints on stdout. Throws when it fails. */
+export async function npmOutput(...args) {
+  const [program, ...first] = npmCommand()
+  const { stdout } = await promisify(execFile)(program, [...first, ...args], {
+    cwd: root,
+    maxBuffer: 2 ** 26,
+  })
+  return stdout
+}
+
 function runNpm(args, stdio) {
+  const [program, ...first] = npmCommand()
+  return run(program, [...first, ...args], { stdio })
+}
+
+function npmCommand() {
   const cli = process.env.npm_execpath
-  if (cli?.endsWith('.js')) return run(process.execPath, [cli, ...args], { stdio })
-  return run(process.platform === 'win32' ? 'npm.cmd' : 'npm', args, { stdio })
+  if (cli?.endsWith('.js')) return [process.execPath, cli]
+  return [process.platform === 'win32' ? 'npm.cmd' : 'npm']
 }
 
 /** Whether a module is the script that was started, and not one that another script imported. */

@@ -22,15 +22,29 @@ export const isSupportedNode = () =>
  */
 export async function nodeOf(major) {
   if (isSupportedNode() && process.versions.node.startsWith(`${major}.`)) return process.execPath
-  const pinned = readJson('scripts/runtimes.json')[major]?.[platform()]
+  const pinned = pinnedRuntime(major, platform())
   if (!pinned)
     throw new Error(
       `There is no Node ${major} to download for ${platform()}: install Node ${engines()}, and run this again`,
     )
   const place = major === '24' ? folder : join(folder, major)
-  const program = join(place, 'bin', programName)
-  if (!existsSync(program) || versionAt(place) !== pinned.version) await download(pinned, place)
-  return program
+  await ensureAt(pinned, place)
+  return join(place, 'bin', programName)
+}
+
+/** Returns the folder of a Node of a major version for any platform, which is kept in the clone. Throws when it cannot be had. */
+export async function runtimeFor(major, platform) {
+  const place = join(folder, `${major}-${platform}`)
+  await ensureAt(pinnedRuntime(major, platform), place)
+  return place
+}
+
+/** Returns the package of a Node in the registry; `undefined` where there is none. */
+export const pinnedRuntime = (major, platform) => readJson('scripts/runtimes.json')[major]?.[platform]
+
+async function ensureAt(pinned, place) {
+  const isThere = ['node', 'node.exe'].some((name) => existsSync(join(place, 'bin', name)))
+  if (!isThere || versionAt(place) !== pinned.version) await download(pinned, place)
 }
 
 const engines = () => runtime.formatRange(readJson('package.json').engines.node)
@@ -90,7 +104,7 @@ export async function fetchPackage({ name, version, integrity }, to) {
  */
 function install(from, to) {
   mkdirSync(join(to, 'bin'), { recursive: true })
-  const files = [join('bin', programName), 'LICENSE', 'package.json']
+  const files = [join('bin', 'node'), join('bin', 'node.exe'), 'LICENSE', 'package.json']
   for (const file of files.filter((each) => existsSync(join(from, each))))
     renameSync(join(from, file), join(to, file))
 }

@@ -27,7 +27,7 @@ const must = (holds, sentence) => {
 
 async function checkCodeCache({ prospect, evaluate, place }) {
   const { version } = readJson('package.json')
-  const printed = (await prospect(['--version'])).trim()
+  const [printed] = (await prospect(['--version'])).split('\n')
   must(printed === version, `prospect --version prints ${printed}, not ${version}`)
   const loader = JSON.stringify(join(place, 'bin', 'load.js'))
   const folder = JSON.stringify(join(place, 'dist'))

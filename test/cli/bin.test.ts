@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { command } from '../support/command.js'
 import { perTest } from '../support/each.js'
@@ -13,18 +13,36 @@ beforeEach(() => {
 })
 
 const run = (...argv: string[]) =>
-  spawnSync(process.execPath, [copy.at('bin/prospect.js'), ...argv], { encoding: 'utf8' })
+  spawnSync(process.execPath, [copy.at('bin/prospect.js'), ...argv], {
+    encoding: 'utf8',
+    env: { ...process.env, PROSPECT_HOME: copy.at('home') },
+  })
 
 describe('bin/prospect.js', () => {
   it.each(['--version', '-V'])(
-    'prints the version from package.json for %s without loading the program',
+    'prints the version from package.json for %s, and how it was installed, without loading the program',
     async (flag) => {
       const { version } = JSON.parse(readFileSync(copy.at('package.json'), 'utf8')) as { version: string }
       const { status, stdout, stderr } = run(flag)
-      expect([status, stdout, stderr]).toEqual([0, `${version}\n`, ''])
+      expect([status, stdout, stderr]).toEqual([0, `${version}\nInstalled with npm, in ${copy.path}\n`, ''])
       expect((await command([flag])).stdout).toBe(`${version}\n`)
     },
   )
+
+  it('says for --version, version and doctor how it was installed, and doctor how to upgrade', () => {
+    writeFileSync(copy.at('installed'), 'with install.sh\nRun the install.sh of the new version.\n')
+    for (const name of ['dist', 'node_modules']) symlinkSync(join(root, name), copy.at(name), 'junction')
+    const told = `was installed with install.sh, in ${resolve(copy.path, '../..')}.`
+    for (const word of ['--version', 'version'])
+      expect(run(word).stdout.split('\n')[1]).toBe(
+        `Installed with install.sh, in ${resolve(copy.path, '../..')}`,
+      )
+    const { checks } = JSON.parse(run('doctor', '--json').stdout) as { checks: { name: string }[] }
+    expect(checks.find(({ name }) => name === 'program')).toMatchObject({
+      text: expect.stringContaining(told),
+      hint: 'To upgrade: Run the install.sh of the new version.',
+    })
+  })
 
   it('escapes control characters in an error that the program does not catch', () => {
     mkdirSync(copy.at('dist'))

@@ -127,7 +127,7 @@ describe.runIf(isLong)('the packed package', () => {
 
   it('has a command that works without the repository', () => {
     const command = join('node_modules', '.bin', 'prospect')
-    expect(run(command, '--version').stdout).toBe(`${manifest.version}\n`)
+    expect(run(command, '--version').stdout).toContain(`${manifest.version}\nInstalled with npm, in `)
     expect(run(command, 'data', 'sample').status).toBe(0)
     const enriched = run(command, 'accounts', 'enrich', '--domain', 'acme-robotics.example', '--json')
     expect([enriched.status, JSON.parse(enriched.stdout)]).toMatchObject([

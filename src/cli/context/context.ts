@@ -23,6 +23,15 @@ export interface Streams {
   readonly signals?: Pick<NodeJS.Process, 'on' | 'off'>
   /** Returns how long ago the process of the command began, in milliseconds; absent where commands share a process. */
   readonly uptime?: () => number
+  /** Returns how the program was installed; absent where it was not, as in tests. */
+  readonly installation?: () => Installation
+}
+
+/** How the program was installed, such as `with npm`, in which folder, and how to upgrade it. */
+export interface Installation {
+  readonly how: string
+  readonly folder: string
+  readonly upgrade: string
 }
 
 /** The options of every command, as typed, without defaults. */

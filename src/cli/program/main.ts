@@ -61,7 +61,12 @@ async function runCommand(context: Context, argv: readonly string[], start: Star
     context.log = openLog(path, () => context.clock.now(), context.redact)
   }
   if (['--version', '-V', 'version'].includes(argv[0] ?? '')) {
-    await writeTo(context.streams.stdout, `${await version()}\n`)
+    const installed = context.streams.installation?.()
+    const lines = [
+      await version(),
+      ...(installed ? [`Installed ${installed.how}, in ${installed.folder}`] : []),
+    ]
+    await writeTo(context.streams.stdout, lines.map((line) => `${line}\n`).join(''))
     return 0
   }
   if (argv[0] === '__complete') {

@@ -5,7 +5,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import type { OperationId } from '../../../api/operations/table.js'
 import { isObject, resultOr } from '../../../api/values/objects.js'
 import { deliveriesPort } from '../../call/receive.js'
-import type { Context } from '../../context/context.js'
+import { type Context, version } from '../../context/context.js'
 import { reportOfReply, withoutStop } from '../../context/errors.js'
 import { checkFile, checkFolder, foldersOf, profileOf, statsOf } from '../../context/home.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -46,6 +46,7 @@ export const doctorCommand: CommandFactory = ({ command }) =>
     })
 
 export const checks: readonly Check[] = [
+  { name: 'program', run: program },
   // The program does not start on a Node that is too old.
   { name: 'node', run: () => ok(`Node ${process.versions.node} is new enough.`) },
   { name: 'sqlite', run: sqliteVersion },
@@ -98,6 +99,14 @@ function linesOf({ name, status, text, hint }: Examination['checks'][number], wi
   const hints = hint === null ? [] : wrapText(`${look.isAscii ? '->' : '→'} ${oneLine(hint)}`, room)
   const below = [...rest, ...hints].map((line) => ' '.repeat(margin) + line)
   return [`${word}${' '.repeat(9 - status.length)}${name.padEnd(width)}  ${first}`, ...below]
+}
+
+/** Says how to upgrade: no command looks for a newer version by itself. */
+async function program({ streams }: Context): Promise<Findings> {
+  const installation = streams.installation?.()
+  if (!installation) return undefined
+  const { how, folder, upgrade } = installation
+  return ok(`prospect ${await version()} was installed ${how}, in ${folder}.`, `To upgrade: ${upgrade}`)
 }
 
 /** Checks that SQLite loads, in a version that several processes can write with safely. */
