@@ -10,6 +10,8 @@ import { type Failure, failureOf } from '../api/calls/errors.js'
 import { asksToWait } from '../api/calls/retry.js'
 import { isMetered } from '../api/operations/facts.js'
 import {
+  hiddenNote,
+  isHiddenIn,
   lostIn,
   notAskedIn,
   notAskedText,
@@ -18,9 +20,6 @@ import {
   saysNothingFound,
 } from '../api/operations/table.js'
 import { dayMs } from '../api/values/dates.js'
-
-/** Said of an answer that was left out. */
-export const hiddenNote = 'The answer is about somebody who is suppressed'
 
 /** How a row ends: its answer, and the source and cost of it for this row. */
 export interface RowOutcome {
@@ -117,7 +116,7 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
     const lost = lostIn(reply.body)
     if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
     return resolvesNothing(operation, reply.body)
-      ? notFound(reply, reply.isSuppressed ? hiddenNote : null)
+      ? notFound(reply, reply.isSuppressed || isHiddenIn(reply.body) ? hiddenNote : null)
       : toAnswer('found', null, reply, true)
   }
   if (reply.unknown && isMetered(operation)) return { kind: 'answer', answer: unknownAnswer }

@@ -2,13 +2,12 @@ import { ConnectionLost, type Input, lostCall, type Reply } from '../api/calls/c
 import { failureOf } from '../api/calls/errors.js'
 import { concludesEarlier, isInProgress } from '../api/calls/retry.js'
 import { isMetered } from '../api/operations/facts.js'
-import { type Operation, operation } from '../api/operations/table.js'
+import { hiddenNote, type Operation, operation } from '../api/operations/table.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
 import {
   cutAt,
   DurabilityCheckpoint,
-  hiddenNote,
   inProgressNote,
   isUnknown,
   judge,

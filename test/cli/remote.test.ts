@@ -213,10 +213,24 @@ describe('older and other servers', () => {
     },
   )
 
-  it('that say with 400 that nothing was found have charged nothing', async () => {
-    const { stderr } = await answers(400, { error: 'Company not found' }, 'accounts enrich --domain x --json')
-    expect(JSON.parse(stderr)).toMatchObject({ exit_code: 9, hint: 'Nothing was charged.' })
-  })
+  it.each([400, 404])(
+    'that say with %i that nothing was found have charged nothing, and another identifier may help',
+    async (status) => {
+      for (const [line, hint] of [
+        ['accounts enrich x.example', 'profile url, domain or name with country'],
+        [
+          'leads enrich --network-profile-url https://www.network.example/in/x',
+          'profile url, or name with company',
+        ],
+      ]) {
+        const { stderr } = await answers(status, { error: 'Record not found' }, `${line} --json`)
+        expect(JSON.parse(stderr)).toMatchObject({
+          exit_code: 9,
+          hint: `Nothing was charged. Give another identifier: ${hint}.`,
+        })
+      }
+    },
+  )
 
   it('that limit the rate get the same idempotency key when the call is repeated, whatever the target', async () => {
     for (const direct of ['', ' --direct']) {

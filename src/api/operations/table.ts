@@ -411,6 +411,20 @@ export function resolvesNothing(operation: Operation, body: unknown): boolean {
   return isBlank(body, identifying)
 }
 
+/** Whether what an operation looks up is a person. */
+const isAboutPeople = ({ id }: Operation): boolean =>
+  areaOf(id) === 'contacts' || id === 'leads.enrich' || id === 'leads.bulk_enrich'
+
+/** Returns the error that says of a lookup that it found nothing. */
+export const notFoundCode = (operation: Operation): 'no_person_found' | 'no_company_found' =>
+  isAboutPeople(operation) ? 'no_person_found' : 'no_company_found'
+
+/** Said of an answer that was left out; in the result of a contact, which costs what it cost, it is the message. */
+export const hiddenNote = 'The answer is about somebody who is suppressed'
+
+/** Whether the result of a contact was left out. */
+export const isHiddenIn = (body: unknown): boolean => isObject(body) && body.message === hiddenNote
+
 /** Returns the data vendors whose answer was lost, where nobody found anything. */
 export const lostIn = (body: unknown): readonly string[] =>
   isObject(body) && Array.isArray(body.answers_lost) ? body.answers_lost.map(String) : []

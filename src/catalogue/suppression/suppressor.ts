@@ -10,6 +10,8 @@ import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { itemsOf } from '../../api/operations/facts.js'
 import {
   areaOf,
+  hiddenNote,
+  notFoundCode,
   type Operation,
   type OperationId,
   operation,
@@ -97,11 +99,7 @@ const isPersonal = (operation: Operation): boolean =>
   areas.has(areaOf(operation.id)) || operation.id === 'messenger.validate'
 
 /** Returns the answer to a request about a suppressed person or company: nothing was found. */
-const notFound = (operation: Operation): Reply =>
-  toRefusal(new ApiError(isAboutPeople(operation) ? 'no_person_found' : 'no_company_found'), operation)
-
-const isAboutPeople = ({ id }: Operation): boolean =>
-  areaOf(id) === 'contacts' || id === 'leads.enrich' || id === 'leads.bulk_enrich'
+const notFound = (operation: Operation): Reply => toRefusal(new ApiError(notFoundCode(operation)), operation)
 
 /** Returns what says which delivery a body is, and nothing of its record. */
 function envelopeOf(body: string): string {
@@ -289,10 +287,10 @@ const isContact = (value: Fields): boolean => 'enrichment_id' in value && 'statu
 /** What a contact keeps of its result. */
 const kept = new Set(['event', 'id', 'created_at', 'enrichment_id', 'status', 'credits_used', 'custom'])
 
-/** Returns the result of a waterfall that found nothing. */
+/** Returns the result of a waterfall that shows nothing, and says why. */
 function toBlankContact(contact: Fields): Fields {
   const blank: Record<string, unknown> = {}
   for (const [field, value] of Object.entries(contact))
     blank[field] = kept.has(field) ? value : Array.isArray(value) ? [] : null
-  return { ...blank, message: 'No data found' }
+  return { ...blank, message: hiddenNote }
 }

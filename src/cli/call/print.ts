@@ -6,12 +6,13 @@ import {
   lostIn,
   notAskedIn,
   notAskedText,
+  notFoundCode,
   type Operation,
   saysNothingFound,
 } from '../../api/operations/table.js'
 import { requireCrmKind } from '../../runs/output/crm-layout.js'
 import type { Context } from '../context/context.js'
-import { reportOfReply } from '../context/errors.js'
+import { hintOf, reportOfReply } from '../context/errors.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
 import { asksForJson, fieldsOf, formatOf } from '../output/output.js'
 import { isJson, print, redactBody, reportError } from '../output/print.js'
@@ -37,7 +38,7 @@ export async function reportRefusal(
   const hint =
     (exit_code === exitCodes.notFound && (await explainSuppressed(context, asked, reply))) ||
     (isMissing && (await explainMissing(context, asked))) ||
-    (isNotFound ? 'Nothing was charged.' : report.hint)
+    (isMissing ? `${chargedText(reply.credits)} ${hintOf(notFoundCode(operation))}` : report.hint)
   const skipped = notAskedText(notAskedIn(reply.body))
   const error = skipped === '' ? report.error : `${report.error}; not asked: ${skipped}`
   return reportError(context, { ...report, error, exit_code, hint, ...rateLimitReport(context, reply) })
@@ -78,9 +79,12 @@ export async function reportNothingFound(
   const hint =
     (await explainSuppressed(context, asked, reply)) ??
     (await explainMissing(context, asked)) ??
-    (reply && reply.credits > 0 ? `Charged ${formatCredits(reply.credits)}.` : 'Nothing was charged.')
+    chargedText(reply?.credits)
   return reportError(context, { ...report, hint })
 }
+
+const chargedText = (credits = 0): string =>
+  credits > 0 ? `Charged ${formatCredits(credits)}.` : 'Nothing was charged.'
 
 /** What an answer cost, and whether it was about somebody suppressed. */
 type Charged = Pick<Reply, 'credits'> & { readonly isSuppressed?: true | undefined }

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { ConnectionLost, isOk, type Reply } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { isHiddenIn } from '../../api/operations/table.js'
 import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { isObject } from '../../api/values/objects.js'
 import { isOwnMachine } from '../../api/values/url.js'
@@ -240,7 +241,8 @@ function createGathering(accepted: AcceptedWork) {
       // A list is one record, however many companies it has.
       const isList = accepted.kind === 'list_import' && state === 'finished'
       const done = isList ? (accepted.expected ?? known.size) : known.size
-      return { state, done, expected, truncated, spent, error }
+      const isSuppressed = done > 0 && [...known.values()].every(({ record }) => isHiddenIn(record))
+      return { state, done, expected, truncated, spent, error, ...(isSuppressed && { isSuppressed }) }
     },
     /** Returns the records in the order in which they were found; those without an ordinal come last, as they arrived. */
     records: () =>

@@ -75,7 +75,7 @@ describe('a record', () => {
     })
   })
 
-  it('of a waterfall says that nothing was found', async () => {
+  it('of a waterfall shows nothing, and says why', async () => {
     const contact = {
       enrichment_id: 'e',
       status: 'finished',
@@ -85,7 +85,9 @@ describe('a record', () => {
       credits_used: 3,
     }
     expect(await withoutRecords(suppressed('acme.example'), { contacts: [contact] })).toEqual({
-      contacts: [{ ...contact, email: null, phone: [], message: 'No data found' }],
+      contacts: [
+        { ...contact, email: null, phone: [], message: 'The answer is about somebody who is suppressed' },
+      ],
     })
   })
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../client/listeners.js'
 import { machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
@@ -157,15 +158,38 @@ describe('an answer of a server that shows only then that it is about somebody s
     }
   })
 
-  it('is a suppressed row of a batch, with what the server charged', async () => {
+  it.each([
+    ['leads enrich', '', '1'],
+    ['contacts waterfall', '--enrichment-type email', '3'],
+  ])('is a suppressed row of a batch of %s %s, with what the server charged', async (line, more, price) => {
     const { url, env } = await server()
     here.write('in.csv', csv)
-    await here.run(`leads enrich --csv in.csv --yes --fresh -o out.csv --base-url ${url}`, { env })
+    const batch = `${line} --csv in.csv ${more} --yes --fresh -o out.csv --base-url ${url}`
+    const { stderr } = await here.run(batch, { env })
     expect(here.rows('out.csv').map(({ _status, _credits }) => [_status, _credits])).toEqual([
-      ['not_found', '0'],
-      ['suppressed', '1'],
-      ['found', '1'],
+      [expect.stringMatching(/found/), expect.any(String)],
+      ['suppressed', price],
+      ['found', price],
     ])
-    expect(here.read('out.csv')).not.toMatch(canary)
+    expect(stderr).toContain('1 suppressed')
+    expect(here.read('out.csv')).not.toMatch(/zoe\.denis|directrice/i)
+  })
+
+  it('is said with what the server charged when it is received by webhook', async () => {
+    const { url, env } = await server()
+    const port = await freePort()
+    const asked = `contacts waterfall ${byName('Zoé Denis')} --enrichment-type email --wait --base-url ${url}`
+    const receiving = `--public-url http://127.0.0.1:${port} --receive-port ${port}`
+    const { code, stdout, stderr } = await here.run(`${asked} ${receiving}`, { env })
+    expect([code, stderr]).toEqual([
+      9,
+      expect.stringMatching(/somebody who is suppressed.*The server charged 3 credits/),
+    ])
+    expect(stdout + stderr).not.toMatch(canary)
+    const { stdout: events } = await here.run('events list --json')
+    const [{ id }] = JSON.parse(events) as [{ id: string }]
+    const shown = await here.run(`events show ${id} --json`)
+    expect(shown.stdout).toMatch(/somebody who is suppressed/)
+    expect(shown.stdout).not.toMatch(canary)
   })
 })
