@@ -65,10 +65,15 @@ export class RepeatFilter {
 
   see(identity: string): void {
     const hash = hashOf(identity)
-    const kind = /^(?:company|person):(\w+):/.exec(identity)?.[1]
-    if (kind) this.kinds.add(kind)
+    if (identity.startsWith('company:')) this.#addKind(identity, 8)
+    else if (identity.startsWith('person:')) this.#addKind(identity, 7)
     if (this.#once.has(hash)) this.#again.add(hash)
     else this.#once.add(hash)
+  }
+
+  #addKind(identity: string, start: number): void {
+    const end = identity.indexOf(':', start)
+    if (end > start) this.kinds.add(identity.slice(start, end))
   }
 
   /** Whether an identity may occur; never false for one that does. */

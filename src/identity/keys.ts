@@ -62,27 +62,29 @@ function surelyIn(fields: Fields): CompanyFacts {
 }
 
 export function personIn(fields: Fields): PersonFacts {
-  const { domain, company_domain, company_name } = fields
+  const name = firstText(fields.company_name)
+  const site = firstText(fields.company_domain, fields.domain)
   return {
     ...profilesIn(fields),
     emails: emailsIn(fields),
     name: foldFullName(fields),
-    employer: companyIn({ company_domain: firstText(company_domain, domain), company_name }),
+    employer: { domain: site && toCompanyDomain(site, name), name, folded: name && foldName(name) },
   }
 }
 
-function profilesIn(fields: Fields): Pick<PersonFacts, 'slug' | 'id' | 'url'> {
-  const urls = [
-    fields.network_url,
-    fields.network_profile_url,
-    fields.linkedin_url,
-    fields.premium_profile_url,
-  ]
+type Profiles = Pick<PersonFacts, 'slug' | 'id' | 'url'>
+
+function profilesIn(fields: Fields): Profiles {
+  const { network_url, network_profile_url, linkedin_url, premium_profile_url } = fields
+  const first = network_url ?? network_profile_url ?? linkedin_url ?? premium_profile_url
+  if (first === undefined) return nowhere
+  const urls = [network_url, network_profile_url, linkedin_url, premium_profile_url]
   const { slug, id } = profileIn('person', ...urls)
   const url = slug === undefined && id === undefined ? firstText(...urls) : undefined
   return { slug, id, url: url !== undefined && !parseProfile(url) ? url : undefined }
 }
 
+const nowhere: Profiles = { slug: undefined, id: undefined, url: undefined }
 const none: readonly never[] = []
 
 function emailsIn({ email, personal_email }: Fields): readonly string[] {
@@ -98,31 +100,36 @@ export function keysOf(kind: SubjectKind, fields: Fields): readonly Key[] {
 }
 
 function companyKeys({ slug, id, domain, folded, country = '' }: CompanyFacts): readonly Key[] {
-  return [
-    ...key('id', id),
-    ...key('slug', slug),
-    ...key('domain', domain),
-    ...key('name', folded && `${folded}:${country}`),
-  ]
+  const keys: Key[] = []
+  addKey(keys, 'id', id)
+  addKey(keys, 'slug', slug)
+  addKey(keys, 'domain', domain)
+  addKey(keys, 'name', folded && `${folded}:${country}`)
+  return keys
 }
 
 function personKeys({ name, employer, ...facts }: PersonFacts): readonly Key[] {
+  const keys = surelyOfPerson(facts, facts.emails)
+  if (name === '') return keys
   const { domain, folded } = employer
-  const at = name === '' ? [] : [domain && `domain:${domain}`, folded && `name:${folded}:`]
-  return [
-    ...surelyOfPerson(facts),
-    ...at.flatMap((place) => key('name', place && `${name}:company:${place}`)),
-  ]
+  addKey(keys, 'name', domain && `${name}:company:domain:${domain}`)
+  addKey(keys, 'name', folded && `${name}:company:name:${folded}:`)
+  return keys
 }
 
-const surelyOfPerson = ({ slug, id, url, emails }: Pick<PersonFacts, 'slug' | 'id' | 'url' | 'emails'>) => [
-  ...key('url', url),
-  ...key('id', id),
-  ...key('slug', slug),
-  ...emails.flatMap((email) => key('email', email)),
-]
+function surelyOfPerson({ slug, id, url }: Profiles, emails: readonly string[]): Key[] {
+  const keys: Key[] = []
+  addKey(keys, 'url', url)
+  addKey(keys, 'id', id)
+  addKey(keys, 'slug', slug)
+  for (const email of emails) addKey(keys, 'email', email)
+  return keys
+}
 
-const key = (sort: Sort, value: string | undefined): Key[] => (value ? [{ sort, value }] : [])
+// Every row of a file of people comes here several times: lists that are spread into others would take half of the time.
+function addKey(keys: Key[], sort: Sort, value: string | undefined): void {
+  if (value) keys.push({ sort, value })
+}
 
 /** Returns a key as one text. */
 export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${kind}:${sort}:${value}`
@@ -131,9 +138,7 @@ export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${k
 export function identityIn(kind: SubjectKind, fields: Fields): string | undefined {
   // Names and companies take long, and most records have something surer.
   const [surest = keysOf(kind, fields)[0]] =
-    kind === 'company'
-      ? companyKeys(surelyIn(fields))
-      : surelyOfPerson({ ...profilesIn(fields), emails: emailsIn(fields) })
+    kind === 'company' ? companyKeys(surelyIn(fields)) : surelyOfPerson(profilesIn(fields), emailsIn(fields))
   return surest && keyText(kind, surest)
 }
 

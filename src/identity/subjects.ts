@@ -9,6 +9,8 @@ interface Subject {
   into?: Subject
 }
 
+const none: readonly never[] = []
+
 /** A key that so many have who are not one says nothing, and one with so many keys is nobody: those are placeholders. */
 const most = 100
 
@@ -24,19 +26,21 @@ export class Subjects {
 
   constructor(private readonly kind: SubjectKind) {}
 
-  add(record: Fields): void {
-    const subject: Subject = { keys: [...keysOf(this.kind, record)], fields: { ...record } }
+  /** Adds a record; returns its keys. */
+  add(record: Fields): readonly Key[] {
+    const keys = keysOf(this.kind, record)
+    const subject: Subject = { keys: [...keys], fields: { ...record } }
     if (subject.keys.every(({ sort }) => sort === 'name')) {
       const names = JSON.stringify(subject.keys)
       const known = this.#onlyNamed.get(names)
       if (known) {
         addFields(latest(known), record)
-        return
+        return keys
       }
       this.#onlyNamed.set(names, subject)
     }
-    // Joining adds to them.
-    for (const key of [...subject.keys]) this.#addKey(key, subject)
+    for (const key of keys) this.#addKey(key, subject)
+    return keys
   }
 
   #addKey(key: Key, subject: Subject): void {
@@ -55,9 +59,8 @@ export class Subjects {
   }
 
   /** Returns a record with what the others about its subject say beside it. */
-  completed(record: Fields): Fields {
+  completed(record: Fields, keys = keysOf(this.kind, record)): Fields {
     this.#joinNames()
-    const keys = keysOf(this.kind, record)
     for (const key of keys) {
       const found = this.#with(keyText(this.kind, key)).filter((one) => !contradict(keys, one.keys, key.sort))
       if (found.length > 0) return found.length === 1 ? { ...found[0]?.fields, ...record } : record
@@ -65,7 +68,10 @@ export class Subjects {
     return record
   }
 
-  #with = (text: string): Subject[] => [...new Set((this.#byKey.get(text) ?? []).map(latest))]
+  #with(text: string): readonly Subject[] {
+    const all = this.#byKey.get(text) ?? none
+    return all.length > 1 ? [...new Set(all.map(latest))] : all.map(latest)
+  }
 
   #joinNames(): void {
     for (const text of this.#names) {

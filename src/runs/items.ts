@@ -128,7 +128,8 @@ export function quoteItems(
   { items, counts }: Items,
   { spendable, windows }: Remaining,
 ): BatchQuote {
-  const identities = items.map(identityOf(operation))
+  const identity = identityOf(operation)
+  const identities = items.map((item) => identity(item))
   // An item without an identity equals no other.
   const unknown = identities.filter((identity) => identity === undefined).length
   const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown

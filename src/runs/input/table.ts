@@ -284,10 +284,11 @@ async function countTable({ header, rows: read }: Table, each: (row: CsvRow) => 
 export interface PeopleOfRows {
   /** Returns what identifies a row, and the identity of its lookup. Throws an ApiError for an invalid one. */
   read(cells: readonly string[]): { readonly keys: readonly string[]; identity(): string | undefined }
-  /** Remembers a row, which begins on a line: it is asked with what others say of its person from then on. */
-  add(row: CsvRow): void
-  /** Returns the identity of a lookup with what others say. */
-  identity(row: CsvRow): string | undefined
+  /**
+   * Remembers a valid row, which begins on a line: it is asked with what others say of its person from then on. Returns the
+   * identity of its lookup without that, and with it once all rows are remembered.
+   */
+  add(row: CsvRow): { readonly alone: string | undefined; among(): string | undefined }
 }
 
 /**
@@ -301,30 +302,23 @@ export async function checkPeople(
 ) {
   const expected = Math.ceil(table.bytes / bytesPerRow)
   const [repeats, seen] = [new RepeatFilter(expected), new RepeatedKeys(2 * expected)]
-  const read = (row: CsvRow) => {
-    const { cells } = row
-    if (cells.length !== table.header.length || skip(row)) return undefined
-    return orInvalid(() => people.read(cells))
-  }
   const check = await countTable(table, (row) => {
-    const known = read(row)
+    const { cells } = row
+    const isRead = cells.length === table.header.length && !skip(row)
+    const known = isRead ? orInvalid(() => people.read(cells)) : undefined
     seen.addRow(known?.keys ?? [])
     const identity = known?.identity()
     if (identity !== undefined) repeats.see(identity)
   })
   const rows = seen.rows()
   if (rows.size === 0) return { ...check, repeats }
-  const shared: (readonly [row: CsvRow, identity: string | undefined])[] = []
+  const shared: ReturnType<PeopleOfRows['add']>[] = []
   let ordinal = 0
   for await (const batch of table.rows())
-    for (const row of batch)
-      if (rows.has(ordinal++)) {
-        people.add(row)
-        shared.push([row, read(row)?.identity()])
-      }
-  for (const [row, before] of shared) {
-    const identity = orInvalid(() => people.identity(row))
-    if (identity !== undefined && identity !== before) repeats.see(identity)
+    for (const row of batch) if (rows.has(ordinal++)) shared.push(people.add(row))
+  for (const { alone, among } of shared) {
+    const identity = among()
+    if (identity !== undefined && identity !== alone) repeats.see(identity)
   }
   return { ...check, repeats }
 }

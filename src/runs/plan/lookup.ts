@@ -8,7 +8,7 @@ import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter
 import type { LeaveOut, LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import { mostCredits } from '../../engine/credits/cost.js'
-import { identityIn, keysOf, keyText } from '../../identity/keys.js'
+import { identityIn, type Key, keysOf, keyText } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
 import { toEmail } from '../../identity/value-kinds.js'
 import type { RowOutcome } from '../../lookups/answer.js'
@@ -95,16 +95,23 @@ export function createLookup(
       subjects && {
         read: (cells) => {
           const own = reader.input(cells)
+          const person = about(cells, own)
+          const keys = keysOf('person', person)
           return {
-            keys: keysOf('person', about(cells, own)).map((key) => keyText('person', key)),
-            identity: () => identity(toSent(own)),
+            keys: keys.map((key) => keyText('person', key)),
+            identity: () => identity(toSent(own), surestOf(own, person, keys)),
           }
         },
         add: ({ cells, line }) => {
-          subjects.add(about(cells, reader.input(cells)))
+          const own = reader.input(cells)
+          const person = about(cells, own)
+          const keys = subjects.add(person)
           shared.add(line)
+          return {
+            alone: identity(toSent(own), surestOf(own, person, keys)),
+            among: () => identity(toSent(completeBy(subjects, own, person, fields, keys))),
+          }
         },
-        identity: ({ cells, line }) => identity(input(cells, undefined, line)),
       },
     input,
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
@@ -125,9 +132,25 @@ export function createLookup(
   }
 }
 
+/** Returns what identifies the person of an input, whose row also says some of `person`, which has these keys. */
+function surestOf(own: Input, person: Input, keys: readonly Key[]): string | undefined {
+  const addresses = ['email', 'personal_email']
+  const isSame = (field: string) => own[field] === person[field]
+  const hasNone = addresses.every((field) => own[field] === undefined)
+  if (!isSame('network_url') || !(hasNone || addresses.every(isSame))) return identityIn('person', own)
+  const surest = hasNone ? keys.find(({ sort }) => sort !== 'email') : keys[0]
+  return surest && keyText('person', surest)
+}
+
 /** Returns the input of a row with what other rows say of its person, where it does not say it itself. */
-function completeBy(subjects: Subjects, input: Input, about: Input, fields: readonly string[]): Input {
-  const all = subjects.completed(about)
+function completeBy(
+  subjects: Subjects,
+  input: Input,
+  about: Input,
+  fields: readonly string[],
+  keys?: readonly Key[],
+): Input {
+  const all = subjects.completed(about, keys)
   const missing = fields.filter((name) => input[name] === undefined && all[name] !== undefined)
   return missing.length === 0
     ? input
@@ -164,14 +187,13 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
   number: ({ phone_number: one, phone_numbers: many }) => JSON.stringify(one ?? many),
 }
 
-/** Returns what identifies a paid lookup: whom a row is about, and its options. */
-export function identityOf(operation: Operation): (input: Input) => string | undefined {
+/** Returns what identifies a paid lookup: whom a row is about, where that is not known yet, and its options. */
+export function identityOf(operation: Operation): (input: Input, subject?: string) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
   const optionsOf = optionsText(subject)
   const subjectOf = subjects[subject]
-  return (input) => {
+  return (input, identity = subjectOf(input)) => {
     const options = optionsOf(input)
-    const identity = subjectOf(input)
     return identity === undefined ? undefined : identity + options
   }
 }
