@@ -320,8 +320,11 @@ function claimFiles({ claimFile }: Context, options: Fields): void {
   }
 }
 
-/** Makes a command a group, which prints its help where none of its commands is given. */
-export function asGroup(command: ProspectCommand): ProspectCommand {
+/** Makes a command a group, which prints its help, or does other work, where none of its commands is given. */
+export function asGroup(
+  command: ProspectCommand,
+  work: () => Promise<void> | void = () => command.outputHelp(),
+): ProspectCommand {
   return command
     .addHelpOption(helpOption().hideHelp())
     .addGlobals(true)
@@ -329,7 +332,7 @@ export function asGroup(command: ProspectCommand): ProspectCommand {
     .action(() => {
       const [word] = command.args
       if (word !== undefined) checkWord(command, word)
-      command.outputHelp()
+      return work()
     })
 }
 

@@ -8,7 +8,7 @@ import { peekGlobals, readHelp } from '../options/global-options.js'
 import { outcomeOf } from '../output/print.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { callOperation } from './operation-command.js'
-import { buildProgram } from './program.js'
+import { buildProgram, purpose } from './program.js'
 
 export { escapeControls } from '../../api/values/json.js'
 
@@ -67,6 +67,11 @@ async function runCommand(context: Context, argv: readonly string[], start: Star
       ...(installed ? [`Installed ${installed.how}, in ${installed.folder}`] : []),
     ]
     await writeTo(context.streams.stdout, lines.map((line) => `${line}\n`).join(''))
+    return 0
+  }
+  if (argv.length === 0) {
+    const { printOverview } = await import('../commands/overview/overview.js')
+    await printOverview(context, purpose)
     return 0
   }
   if (argv[0] === '__complete') {

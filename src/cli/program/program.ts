@@ -8,7 +8,7 @@ import {
   checkWord,
 } from '../options/command-environment.js'
 import texts from '../options/command-texts.json' with { type: 'json' }
-import { type TargetOption, wordsOf } from '../options/global-options.js'
+import { type TargetOption, withGlobalsOf, wordsOf } from '../options/global-options.js'
 import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
 import { operationCommand } from './operation-command.js'
@@ -82,17 +82,20 @@ const summaries: Readonly<Record<string, string>> = texts.summaries
 const loadWritten = async (environment: CommandEnvironment, [, load, target]: Handwritten) =>
   (await load())(target ? environment.withTarget(...target) : environment)
 
+/** What the program is for, in a line. */
+export const purpose = 'Enrich companies and contacts. See the price first. Never pay twice.'
+
 /** Builds the program for an argv: the branch it names, and all others as names with summaries. */
 export async function buildProgram(environment: CommandEnvironment, argv: readonly string[]) {
   const words = wordsOf(argv)
-  const program = environment.command(
-    'prospect',
-    'Enrich companies and contacts. See the price first. Never pay twice.',
-  )
+  const program = environment.command('prospect', purpose)
   program
     .usage('<area> <command> [options]')
     .addOption(new Option('-V, --version', 'show the version').hideHelp())
-  asGroup(program)
+  asGroup(program, async () => {
+    const { printOverview } = await import('../commands/overview/overview.js')
+    await printOverview(withGlobalsOf(environment.context, program), purpose)
+  })
   const [area = ''] = words
   for (const [name, summary] of Object.entries(areas)) {
     const isNamed = name === area
