@@ -278,9 +278,8 @@ async function createSummary(
     // null where all rows were to be written.
     written: selection?.written ?? null,
     ...(selection ? { where_doubtful: selection.doubtful } : {}),
-    oldest_stored: oldest === undefined ? null : isoTime(oldest),
-    // `live` and `store` are what outputs named them before.
-    sources: { lookup: live, reused: stored, duplicate: duplicates, live, store: stored },
+    oldest_in_store: oldest === undefined ? null : isoTime(oldest),
+    sources: { lookup: live, reused: stored, duplicate: duplicates },
     // null where it is not known.
     source: source ?? null,
     files: {

@@ -210,6 +210,8 @@ function facts(
   const age = oldest === null ? undefined : now - Date.parse(oldest)
   const reused = formatReused(quote.in_store, quote.unique, age)
   const likely = range ? range.map(formatNumber).join(' to ') : formatNumber(credits.expected)
+  // A lookup that finds nothing is free, so that the least is always nothing.
+  const about = likely === formatNumber(credits.max) ? '' : `about ${likely}, `
   const isUnknown = (name: string) => unknown.includes(name)
   return {
     'Answers from': quote.source?.text ?? '',
@@ -223,9 +225,7 @@ function facts(
       emailOnly === 0
         ? ''
         : `${countOf(emailOnly, 'row has', 'rows have')} no profile URL: looked up for the email only`,
-    Credits: isFree
-      ? 'none'
-      : `at least ${formatNumber(credits.min)}, about ${likely}, at most ${formatNumber(credits.max)}`,
+    Credits: isFree ? 'none' : `${about}at most ${formatNumber(credits.max)}`,
     Providers: (quote.providers ?? []).map(providerText).join(' · '),
     Profiles:
       quote.profiles_max === null ? '' : `at most ${formatNumber(quote.profiles_max)} of the daily quota`,
@@ -239,7 +239,10 @@ function facts(
   }
 }
 
-function storedText({ stored, lookups, credits }: BatchQuote, choices: Asked['choices'] = {}): string {
+function storedText(
+  { paid_again: stored, lookups, credits }: BatchQuote,
+  choices: Asked['choices'] = {},
+): string {
   if (stored === 0) return ''
   const paid = `${formatNumber(stored)} of ${formatNumber(lookups)} lookups are paid for already`
   if (!choices.refresh) return `${paid}: --max-age 90d uses the stored answers`
@@ -271,7 +274,7 @@ function lookupsText(quote: BatchQuote): string {
   const duplicates =
     quote.rows - quote.unique - quote.invalid - quote.skipped - quote.known - quote.suppressed
   const others = [
-    [quote.answered, 'answered before'],
+    [quote.done, 'answered before'],
     [quote.in_store, 'in the store'],
     [duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'],
     [quote.skipped, 'skipped'],

@@ -14,12 +14,12 @@ const noCounts = {
   /** Lookups whose answers come from the store of earlier runs. */
   in_store: 0,
   /** Rows that an earlier execution of the same run has answered. */
-  answered: 0,
+  done: 0,
   invalid: 0,
   /** Rows without a profile URL that are looked up for the email address only. */
   email_only: 0,
   /** Those of the lookups with a stored answer, which the run does not take: without `--refresh`, or with `--max-age 90d`. */
-  stored: 0,
+  paid_again: 0,
   /** Rows that are not to be looked up. */
   skipped: 0,
   /** Rows that a list of known rows has. */
@@ -279,7 +279,7 @@ class Counter {
       counted.in_store++
       counted.oldestStored = Math.min(counted.oldestStored ?? unlimited, one.storedAt ?? unlimited)
     }
-    if (onlyCountsStored) counted.stored += recalled.filter(isStored).length
+    if (onlyCountsStored) counted.paid_again += recalled.filter(isStored).length
     for (const state of states) {
       if (sent.has(state)) {
         counted.most += state.most
@@ -298,7 +298,7 @@ class Counter {
     const { isNew } = this.counting
     const isFirst = !state.repeats || state.hash === undefined || !serves || isNew(state.hash)
     if (isFirst) this.counted.unique++
-    if (own) this.counted.answered++
+    if (own) this.counted.done++
     return isFirst && !own
   }
 }

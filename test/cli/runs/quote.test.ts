@@ -120,7 +120,7 @@ describe('quotes and earlier runs', () => {
     await here.enrich()
     await here.json('engine credits set 0')
     const { code, quote, stderr } = await asked()
-    expect([code, quote.credits.max, quote.answered, quote.lookups]).toEqual([0, 0, 20, 0])
+    expect([code, quote.credits.max, quote.done, quote.lookups]).toEqual([0, 0, 20, 0])
     expect(stderr).toMatch(/^Run \S+ is finished/m)
   })
 
@@ -130,7 +130,7 @@ describe('quotes and earlier runs', () => {
     expect(await quoted()).toMatchObject({
       rows: 22,
       unique: 20,
-      answered: 8,
+      done: 8,
       lookups: 12,
       credits: { max: 12 },
     })
@@ -143,7 +143,7 @@ describe('quotes and earlier runs', () => {
     await here.enrich('--max-credits 8')
     const [run] = await here.runs()
     const { code, json } = await here.run(`runs resume ${run?.id ?? ''} --max-credits 11 --dry-run`)
-    expect([code, json]).toMatchObject([0, { answered: 8, lookups: 12, credits: { max: 3 } }])
+    expect([code, json]).toMatchObject([0, { done: 8, lookups: 12, credits: { max: 3 } }])
     expect([await charged(), (await here.runs())[0]?.status]).toEqual([8, 'stopped'])
   })
 

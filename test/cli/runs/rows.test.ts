@@ -46,7 +46,7 @@ describe('--rows', () => {
   it('counts only those rows in the quote, and not those that were paid before', async () => {
     expect(await quoted('--rows 5')).toMatchObject({ rows: 5, lookups: 5, credits: { max: 5 } })
     await here.enrich('--rows 5')
-    expect(await quoted()).toMatchObject({ rows: 20, answered: 5, lookups: 15, credits: { max: 15 } })
+    expect(await quoted()).toMatchObject({ rows: 20, done: 5, lookups: 15, credits: { max: 15 } })
   })
 })
 
@@ -55,11 +55,11 @@ it('a quote says how many lookups are paid for already when none are reused', as
   here.write('in.csv', csvOf(30))
   expect(await quoted('--max-age 0')).toMatchObject({
     in_store: 0,
-    stored: 20,
+    paid_again: 20,
     lookups: 30,
     credits: { max: 30 },
   })
-  expect(await quoted()).toMatchObject({ in_store: 20, stored: 0, lookups: 10 })
+  expect(await quoted()).toMatchObject({ in_store: 20, paid_again: 0, lookups: 10 })
 })
 
 it('a quote says what --refresh pays for again, and that without it the stored answers are used', async () => {

@@ -14,7 +14,7 @@ const counted: RowCounts = {
   rows: 120,
   unique: 100,
   in_store: 10,
-  answered: 0,
+  done: 0,
   invalid: 5,
   skipped: 0,
   known: 0,
@@ -24,7 +24,7 @@ const counted: RowCounts = {
   most: 270,
   rows_affordable: 120,
   email_only: 0,
-  stored: 0,
+  paid_again: 0,
   not_understood: [],
   invalid_reasons: [{ reason: '"Site" is empty', rows: 5 }],
 }
