@@ -90,42 +90,71 @@ const numbered =
 const profiled = 200
 
 /**
- * Marks the sums that stand between the records of a table: rows of a total's word and amounts alone that are blank where
- * records are filled. In a table of names and amounts, they show by a blank row above them, or the bare word.
+ * Marks the sums that stand above or between the records of a table: rows of a total's word and amounts alone that are blank
+ * where records are filled. In a table of names and amounts, they show by a blank row above them, or the bare word.
  */
 async function* markSums(batches: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
   let header: readonly string[] | undefined
   let above: CsvRow | undefined
   /** The first records, by whether each of their cells is filled. */
   const records: (readonly boolean[])[] = []
-  const isSum = (row: CsvRow): boolean => {
+  const isSum = (row: CsvRow, below: readonly (readonly boolean[])[]): boolean => {
     const { cells } = row
     const first = cells.findIndex((cell) => cell.trim() !== '')
-    if (records.length === 0 || first < 0 || !isSumWord((cells[first] as string).trim())) return false
+    if (first < 0 || !isSumWord((cells[first] as string).trim())) return false
     const others = [...cells.entries()].filter(([at, cell]) => at > first && cell.trim() !== '')
     const isAmount = ([at, cell]: readonly [number, string]) =>
       amount.test(cell.trim()) && !numbered.test(header?.[at] ?? '')
     if (others.length === 0 || !others.every(isAmount)) return false
+    const compared = records.length > 0 ? records : below
+    if (compared.length === 0) return false
     const isBlank = (at: number) => (cells[at] ?? '').trim() === ''
-    const fuller = records.filter((record) => record.some((isFilled, at) => isFilled && isBlank(at))).length
-    if (fuller > 0) return fuller >= 0.9 * records.length
+    const fuller = compared.filter((record) => record.some((isFilled, at) => isFilled && isBlank(at))).length
+    if (fuller > 0) return fuller >= 0.9 * compared.length
     return carried.test((cells[first] as string).trim()) || isBelowBlank(row, above)
   }
-  for await (const batch of batches) {
+  for await (const batch of withRecordsBelow(batches)) {
     let marked: CsvRow[] | undefined
+    // A sum directly below the header is told by the rows below it.
+    const below =
+      records.length > 0 ? [] : filledRows(batch.slice(header === undefined ? 1 : 0).slice(1, profiled))
     for (const [at, row] of batch.entries()) {
       if (header === undefined) header = row.cells
-      else if (isSum(row)) {
+      else if (isSum(row, below)) {
         marked ??= [...batch]
         marked[at] = { ...row, isFooter: true, isSum: true }
       } else if (records.length < profiled) {
-        const filled = row.cells.map((cell) => cell.trim() !== '')
-        if (filled.includes(true)) records.push(filled)
+        records.push(...filledRows([row]))
       }
       above = row
     }
     yield marked ?? batch
   }
+}
+
+/** Returns which cells of rows are filled, of those that are not blank. */
+const filledRows = (rows: readonly CsvRow[]): (readonly boolean[])[] =>
+  rows.map(({ cells }) => cells.map((cell) => cell.trim() !== '')).filter((filled) => filled.includes(true))
+
+/** The first rows come together, so that a row below the header is seen with those below it. */
+const firstRows = 3
+
+/** Yields batches, of which the first has a few rows below the header where the table has them. */
+async function* withRecordsBelow(
+  batches: AsyncIterable<readonly CsvRow[]>,
+): AsyncGenerator<readonly CsvRow[]> {
+  let first: readonly CsvRow[] | undefined = []
+  try {
+    for await (const batch of batches) {
+      const rows: readonly CsvRow[] = first === undefined ? batch : [...first, ...batch]
+      first = first !== undefined && rows.length < firstRows ? rows : undefined
+      if (first === undefined) yield rows
+    }
+  } catch (error) {
+    if (first !== undefined && first.length > 0) yield first
+    throw error
+  }
+  if (first !== undefined && first.length > 0) yield first
 }
 
 /** What only a report says: who made it and when, what it was filtered by, and whose it is. */

@@ -14,7 +14,7 @@ import {
   type RecordKind,
 } from '../../../catalogue/kinds/kind.js'
 import { readChunks } from '../../../csv/encoding.js'
-import { footerNote } from '../../../csv/footer.js'
+import { footerNote, type SkippedRows } from '../../../csv/footer.js'
 import { parsePins } from '../../../runs/input/mapping.js'
 import { encodingNotes } from '../../../runs/input/table.js'
 import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
@@ -275,7 +275,8 @@ function describeImport(
     suppressed > 0 && `${formatNumber(suppressed)} suppressed and left out`,
     `${formatNumber(rejectedTotal)} ${isDryRun ? 'invalid' : 'rejected'}`,
   ]
-  const found = { not_understood, rejected, mapping, samples, ignored }
+  const skipped = [...skippedRows('footer', report.footer?.end), ...skippedRows('sums', report.footer?.sums)]
+  const found = { not_understood, skipped, rejected, mapping, samples, ignored }
   const shared = { companies_added: companies, suppressed, ...found }
   const preview = { changed, unchanged, invalid: rejectedTotal, invalid_reasons: reasons }
   return {
@@ -285,6 +286,9 @@ function describeImport(
     layout: `${parts.filter(Boolean).join(', ')}\n${isDryRun ? 'Nothing was imported.\n' : ''}`,
   }
 }
+
+const skippedRows = (kind: 'footer' | 'sums', found: SkippedRows | undefined) =>
+  found ? [{ kind, rows: found.rows, lines: found.lines, first_text: found.sample }] : []
 
 const singular: Readonly<Record<string, string>> = {
   companies: 'company',
