@@ -246,7 +246,7 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind === 'phone') return 'must not be a phone number'
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
   if (isInternalSite(cell))
-    return "must be a company's own website: an IP address or a name in a private network is none"
+    return "must be a company's own website: an IP address, a tunnel, a reserved name or one in a private network is none"
   return "must be a company's own: pages of social networks, directories and search engines, short links and free email identify none"
 }
 
@@ -448,36 +448,56 @@ const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ..
  */
 export function toCompanyDomain(text: string, name?: string): string | undefined {
   const domain = toDomain(text)
-  if (domain === undefined || isInternal(domain) || isToolPage(text, domain)) return undefined
+  if (domain === undefined || isInternal(domain)) return undefined
+  if (isTunnel(text, domain) || isToolPage(text, domain)) return undefined
   if (!shared.has(domain)) return domain
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
 
-/** Last words of names that only a network of one's own has. */
+/** Last words of names that only a network of one's own has, or that nobody can have (RFC 6761, without `example`). */
 const internal: ReadonlySet<string> = new Set(
-  'localhost localdomain local internal intranet intra private corp home lan arpa onion'.split(' '),
+  'localhost localdomain local internal intranet intra private corp home lan arpa onion alt invalid test'.split(
+    ' ',
+  ),
 )
-/** The address of a machine. */
+/** Hosts below which a name leads to somebody's machine. */
+const tunnels: ReadonlySet<string> = new Set(
+  (
+    'ngrok.app ngrok.dev ngrok.io ngrok-free.app ngrok-free.dev trycloudflare.com loca.lt localtunnel.me localhost.run lhr.life ' +
+    'serveo.net pagekite.me devtunnels.ms localtest.me lvh.me nip.io sslip.io xip.io duckdns.org no-ip.com no-ip.org ddns.net ' +
+    'hopto.org zapto.org sytes.net dyndns.org dynu.net'
+  ).split(' '),
+)
+/** The address of a machine, of which numbers may be written as octal or hexadecimal ones. */
 const machine =
-  /^(?:[a-z]+:\/\/)?(?:localhost|\d{1,3}(?:\.\d{1,3}){2,3}|\[[\da-f:.]+(?:%\w+)?\]|(?=[^/]*::|(?:[\da-f]+:){3})[\da-f:]+(?:\d{1,3}(?:\.\d{1,3}){3})?(?:%\w+)?)\.?(?::\d+)?(?:[/?#].*)?$/i
+  /^(?:[a-z]+:\/\/)?(?:localhost|0[0-7]+(?:\.\d+){1,3}|(?:\d+\.){0,3}0x[\da-f]+(?:\.(?:0x[\da-f]+|\d+)){0,3}|\d{1,3}(?:\.\d{1,3}){2,3}|\[[\da-f:.]+(?:%\w+)?\]|(?=[^/]*::|(?:[\da-f]+:){3})[\da-f:]+(?:\d{1,3}(?:\.\d{1,3}){3})?(?:%\w+)?)\.?(?::\d+)?(?:[/?#].*)?$/i
 /** An address of one word, which only a network of one's own knows. */
 const singleHost = /^https?:\/\/[a-z0-9_-]+(?::\d+)?(?:[/?#].*)?$/i
 
 const isInternal = (domain: string): boolean => internal.has(domain.slice(domain.lastIndexOf('.') + 1))
 
+/** Whether a text at a domain is below a host of tunnels, whose own name is a company's. */
+function isTunnel(text: string, domain: string): boolean {
+  const host = domain.slice(domain.lastIndexOf('.', domain.lastIndexOf('.') - 1) + 1)
+  return tunnels.has(host) && (host !== domain || !isBareHost(text, domain))
+}
+
 /** Whether a cell is the address of a machine, or a name in a network of one's own: no company's website. */
 const isInternalSite = (cell: string): boolean => {
   const text = cell.trim()
-  return machine.test(text) || singleHost.test(text) || isInternal(toDomain(text) ?? '')
+  const domain = toDomain(text) ?? ''
+  return machine.test(text) || singleHost.test(text) || isInternal(domain) || isTunnel(text, domain)
 }
 
 /** The first words of hosts that `toolPage` knows. */
 const toolHosts: ReadonlySet<string> = new Set(
   (
-    'airbnb airtable alibaba amazon apple archive atlassian baidu bamboohr bing booking box breezy canva discord duckduckgo ' +
-    'expedia figma force freshdesk g goo google googleusercontent greenhouse hs-sites hubspot lever loom miro myworkdayjobs ' +
-    'office okta onmicrosoft paypal personio recruitee salesforce service-now slack smartrecruiters spotify statuspage ' +
-    'surveymonkey teamtailor translate trello walmart webcache webex workable yahoo yandex zendesk zoom'
+    'airbnb airtable alibaba allegro amazon apple archive atlassian baidu bamboohr bing bol booking box breezy ' +
+    'canva cdiscount discord duckduckgo ec21 expedia figma force freshdesk g goo google googleusercontent ' +
+    'greenhouse hs-sites hubspot jimdo lazada lever loom manomano mercadolibre mercadolivre miro myworkdayjobs ' +
+    'office okta onmicrosoft paypal personio rakuten recruitee salesforce service-now shopee slack ' +
+    'smartrecruiters spotify squarespace statuspage surveymonkey teamtailor tradekey translate trello walmart ' +
+    'webcache webex webs weebly wix wordpress workable yahoo yandex zendesk zoom'
   ).split(' '),
 )
 
@@ -489,15 +509,19 @@ const toolPage = new RegExp(
     '(?:maps|sites|translate|docs|drive|forms|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
     '\\.google\\.[a-z]{2,3}(?:\\.[a-z]{2})?(?:[/?#:]|$)|webcache\\.googleusercontent\\.com|g\\.page(?:[/?#:]|$)|',
     '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|(?:apps|itunes|maps)\\.apple\\.com|',
-    'amazon\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:stores|shops?|brand|dp|gp|s|sp)\\b|',
-    '(?!www\\.)(?:[a-z0-9-]+\\.)+alibaba\\.com|alibaba\\.com/(?:product|company|showroom|suppliers?)\\b|walmart\\.com/(?:seller|ip|browse)\\b|',
+    '(?!www\\.)(?:[a-z0-9-]+\\.)+alibaba\\.com|',
+    // A shop at a market is any page but the first one and those about the market itself.
+    '(?:alibaba|allegro|amazon|bol|cdiscount|ec21|lazada|manomano|mercadolibre|mercadolivre|rakuten|shopee|',
+    'tradekey|walmart)\\.[a-z]{2,3}(?:\\.[a-z]{2})?',
+    '/(?!(?:[a-z]{2}(?:[-_][a-z]{2})?|index\\.\\w+|home|about(?:-us)?|careers|jobs|contact(?:-us)?|corporate)?/?(?:[?#]|\\s*$))|',
     'booking\\.com/(?:hotel|share)\\b|airbnb\\.[a-z.]+/(?:rooms|h|users)\\b|expedia\\.[a-z.]+/[^ ]*hotel|',
     'open\\.spotify\\.com|discord\\.com/(?:invite|channels|users)\\b|paypal\\.com/paypalme\\b|[a-z0-9-]*\\.?zoom\\.us/(?:j|my|w|rec|meeting)\\b|',
     '(?:app|share)\\.hubspot\\.com|(?:app|[a-z0-9-]+\\.app)\\.box\\.com|[a-z0-9-]+\\.box\\.com/[sv]/|box\\.com/s/|forms\\.office\\.com|airtable\\.com/(?:app|shr|inv)|',
     '(?:figma|miro|canva|trello|loom|surveymonkey)\\.com/(?:file|design|proto|board|app/board|b|c|share|r)/|',
     // What companies rent there has a name in front, and is read as the owner's otherwise.
     '(?!www\\.)(?:[a-z0-9-]+\\.)+(?:zendesk|freshdesk|slack|service-now|bamboohr|workable|smartrecruiters|recruitee|teamtailor|okta|',
-    'onmicrosoft|myworkdayjobs|webex|force|hs-sites|personio|greenhouse|lever|breezy|statuspage|atlassian)\\.(?:com|net|io|co|hr|de)(?:[/?#:]|$)|',
+    'onmicrosoft|myworkdayjobs|webex|force|hs-sites|personio|greenhouse|lever|breezy|statuspage|atlassian|',
+    'jimdo|squarespace|webs|weebly|wix|wordpress)\\.(?:com|net|io|co|hr|de)(?:[/?#:]|$)|',
     '(?!www\\.)(?:[a-z0-9-]+\\.)+my\\.salesforce\\.com|',
     'bing\\.com/(?:search|maps)|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
     '(?:web|wayback)\\.archive\\.org(?:[/?#:]|$)|archive\\.org/(?:web|wayback)\\b|archive\\.(?:ph|is|today|li)(?:[/?#:]|$)',

@@ -157,6 +157,38 @@ describe('cells of websites', () => {
     expect(stderr).toContain('Left out: domain: 2 values not understood, such as "gmail.com"')
   })
 
+  it('that lead to a shop at a market, a tunnel, a site builder, a reserved name or a number in any spelling name none', async () =>
+    expect(
+      await sites(
+        'https://www.alibaba.com/acme',
+        'amazon.de/acme',
+        'shopee.sg/acme',
+        'rakuten.co.jp/acme',
+        'acme.ngrok.io',
+        'https://acme.loca.lt/x',
+        'acme.duckdns.org',
+        'info@acme.ngrok.io',
+        'acme.wordpress.com',
+        'acme.squarespace.com',
+        'acme.business.site',
+        'test.test',
+        'acme.invalid',
+        'acme.localhost',
+        '0x7f.1',
+        'http://0x7f000001/',
+        '0177.0.0.1',
+      ),
+    ).toEqual([]))
+
+  it('of markets, site builders and what has a reserved word in it are sent', async () => {
+    const own = ['alibaba.com', 'ngrok.com', 'wordpress.com', 'test.example', 'invalid.de', '0x.org']
+    expect(await sites(...own, 'https://www.walmart.com/about-us/', 'jo@squarespace.com')).toEqual([
+      ...own,
+      'https://www.walmart.com/about-us/',
+      'squarespace.com',
+    ])
+  })
+
   it('of companies that have such hosts are theirs', async () =>
     expect(
       await sites(
