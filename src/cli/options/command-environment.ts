@@ -15,16 +15,19 @@ import { holdLock, openAdmin, requireWorkspace } from '../context/open-databases
 import { checkLayoutFormat, fieldsOf } from '../output/output.js'
 import { checkJq, print, type View } from '../output/print.js'
 import { namesOf, recordsIn } from '../output/records.js'
-import { lookOf, shortenId } from '../output/text.js'
+import { lookOf, shortenId, wrapText as wrapWords } from '../output/text.js'
 import texts from './command-texts.json' with { type: 'json' }
 import {
   addGlobals,
   groups,
+  groupsByName,
+  type HelpDetail,
   type HelpTopic,
   helpLayout,
   isOfTarget,
   layoutOption,
   moreHelp,
+  mostHelpLines,
   printPaged,
   type TargetOption,
   toSentence,
@@ -180,6 +183,17 @@ export class ProspectCommand<Options = Fields> extends Command {
 
   /** Returns the whole help: usage and options, notes, examples, and where the rest is. */
   override helpInformation(): string {
+    const details: readonly HelpDetail[] = this.topic === 'own' ? ['full', 'lines', 'names'] : ['full']
+    let text = ''
+    for (const detail of details) {
+      text = this.#helpWith(detail)
+      if (text.split('\n').length <= mostHelpLines) break
+    }
+    return text
+  }
+
+  #helpWith(detail: HelpDetail): string {
+    this.configureHelp({ ...this.configureHelp(), ...helpLayout(this.topic, new Help(), detail) })
     const { helpWidth = 80, styleTitle } = this.createHelp()
     const ofFile = this.topic === 'csv'
     const { examples: lines = [], first = [], note = [] } = helpTexts[pathOf(this)] ?? {}
@@ -193,8 +207,12 @@ export class ProspectCommand<Options = Fields> extends Command {
       usage,
       summary,
       wrapText(first.join('\n'), helpWidth),
+      ...(detail === 'names' ? [...groupsByName(this)] : []).map(([heading, of]) => {
+        const names = wrapWords(of.map(({ long, short }) => long ?? short).join(', '), helpWidth - 2)
+        return `${styleTitle(heading)}\n  ${names.join('\n  ')}`
+      }),
       options.join('\n\n'),
-      ...withMore(notes, moreHelp(this, this.topic)),
+      ...withMore(notes, moreHelp(this, this.topic, detail)),
       examples.join('\n'),
     ]
       .flatMap((text) => (text === '' ? [] : [`${text}\n`]))

@@ -212,10 +212,38 @@ const isAbout = (topic: HelpTopic, { helpGroupHeading = '', long }: Option): boo
   return long === '--csv' || (helpGroupHeading !== groups.batch && !shared.includes(helpGroupHeading))
 }
 
-/** Returns how the help of a command is laid out: an option on one line where it fits, else wrapped, never cut. */
-export function helpLayout(topic: HelpTopic, usual: Help): Partial<Help> {
+/** What the help of a command says of its options: all, at most one line of each, or of groups of many only their names. */
+export type HelpDetail = 'full' | 'lines' | 'names'
+
+/** The most lines of the help of a command, unless all of its options are asked for. */
+export const mostHelpLines = 45
+
+/** Groups of more options are named only, where one line for each option is too much. */
+const mostInGroup = 6
+
+/** Returns the groups of which the help of a command has only the names of options, with these options. */
+export function groupsByName(command: Command): ReadonlyMap<string, readonly Option[]> {
+  const visible = command.options.filter((option) => !option.hidden && isAbout('own', option))
+  const groupsOf = Map.groupBy(visible, ({ helpGroupHeading }) => helpGroupHeading ?? '')
+  return new Map(
+    [...groupsOf].filter(
+      ([heading, options]) =>
+        options.length > mostInGroup &&
+        ![groups.request, ''].includes(heading) &&
+        !options.some(({ description }) => description.includes('(required')),
+    ),
+  )
+}
+
+/** Returns how the help of a command is laid out: an option on one line where it fits, else wrapped or said in short. */
+export function helpLayout(topic: HelpTopic, usual: Help, detail: HelpDetail = 'full'): Partial<Help> {
   return {
-    visibleOptions: (command) => usual.visibleOptions(command).filter((option) => isAbout(topic, option)),
+    visibleOptions: (command) => {
+      const named = detail === 'names' ? groupsByName(command) : undefined
+      return usual
+        .visibleOptions(command)
+        .filter((option) => isAbout(topic, option) && !named?.has(option.helpGroupHeading ?? ''))
+    },
     // What an option says, too, is said once.
     visibleArguments: (command) => {
       const said = new Set(command.options.map(({ description }) => description.replace(notesAtEnd, '')))
@@ -234,7 +262,8 @@ export function helpLayout(topic: HelpTopic, usual: Help): Partial<Help> {
         `\n${' '.repeat(usageTitle.length)}`,
       )
     },
-    formatItem,
+    formatItem: (term, termWidth, text, helper) =>
+      formatItem(term, termWidth, text, helper, detail !== 'full' && term.startsWith('-')),
     minWidthToWrap: 16,
   }
 }
@@ -244,15 +273,26 @@ const usageTitle = 'Usage: '
 /** The part of the width that the names of options take at most; longer names reach into their description. */
 const widestTerm = 0.4
 
-function formatItem(term: string, termWidth: number, text: string, helper: Help): string {
+function formatItem(term: string, termWidth: number, whole: string, helper: Help, isShort: boolean): string {
   const width = helper.helpWidth ?? 80
   const column = termWidth + 4
   const from = Math.max(column, term.length + 4)
-  if (from + text.length <= width) return `  ${term}`.padEnd(from) + text
+  const fits = (text: string) => from + text.length <= width
+  const shorter = isShort && !fits(whole) ? shortened(whole) : []
+  const text = shorter.find(fits) ?? shorter.at(-1) ?? whole
+  if (fits(text)) return `  ${term}`.padEnd(from) + text
   const indent = ' '.repeat(column)
   const lines = helper.boxWrap(text, Math.max(width - column, 16)).split('\n')
   const head = term.length + 4 > column ? `  ${term}\n${indent}` : `  ${term}`.padEnd(column)
   return head + lines.join(`\n${indent}`)
+}
+
+/** Returns what is said of an option in fewer and fewer words; all of it for a required one, whose values are needed. */
+function shortened(text: string): readonly string[] {
+  if (/\(required\b/.test(text)) return [text]
+  const sentence = text.replace(/(?:;| \(|,? such as ).*$/s, '')
+  const clause = sentence.replace(/, .*$/s, '')
+  return [sentence, clause, clause.replace(/(?<!^(?:With|Deliveries).*): .*$/s, '')]
 }
 
 /** What the description of an option says of its values, in brackets at its end. */
@@ -263,12 +303,14 @@ export const toSentence = (text: string): string =>
   /^\w+ \|/.test(text) ? text : `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 
 /** Returns the line that says where the rest of a command's help is; an empty one where this is all of it. */
-export function moreHelp(command: Command, topic: HelpTopic): string {
+export function moreHelp(command: Command, topic: HelpTopic, detail: HelpDetail): string {
   const has = (heading: string) =>
     command.options.some(({ hidden, helpGroupHeading }) => !hidden && helpGroupHeading === heading)
   const more = [
     topic === 'own' && has(groups.batch) ? '--help csv for a file' : '',
-    topic !== 'all' && has(groups.output) ? '--help all for every option' : '',
+    topic !== 'all' && has(groups.output)
+      ? `--help all ${detail === 'full' ? 'for' : 'explains'} every option`
+      : '',
   ].filter((part) => part !== '')
   return more.length === 0 ? '' : `More:     ${more.join(', ')}`
 }

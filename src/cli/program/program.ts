@@ -217,6 +217,31 @@ function facts(command: Command, path: string) {
   }
 }
 
+/** What an option takes by the name of its value; of others it is text, or one of several values. */
+const typesByValue: Readonly<Record<string, string>> = {
+  n: 'number',
+  seconds: 'number',
+  credits: 'number',
+  share: 'number',
+  file: 'file',
+  folder: 'file',
+  url: 'url',
+  duration: 'duration',
+  'key=value': 'object',
+  'name=n': 'object',
+  'field=Column': 'object',
+  'field=column': 'object',
+  json: 'json',
+}
+
+function typeOf({ flags, required, optional, description }: Option, words: readonly string[]): string {
+  if (!required && !optional) return 'boolean'
+  const value = /[<[]([^>\]]+)[>\]]/.exec(flags)?.[1] ?? ''
+  const known = typesByValue[value]
+  if (known !== undefined) return known
+  return /…|,/.test(value) || description.includes('repeatable') ? 'list' : words.length > 0 ? 'enum' : 'text'
+}
+
 function toMappedOption(option: Option) {
   const name = option.long ?? option.short ?? ''
   const words = option.argChoices ?? optionValues.get(option) ?? []
@@ -224,6 +249,9 @@ function toMappedOption(option: Option) {
     flags: option.flags,
     name,
     description: option.description,
+    type: typeOf(option, words),
+    /** As it is written in the description; null without one. */
+    default: /\bdefault: ([^;)]+)/.exec(option.description)?.[1] ?? null,
     takes_value: option.required || option.optional,
     ...(words.length === 0 ? {} : { values: words }),
     group: option.helpGroupHeading?.replace(/:$/, '') ?? null,
