@@ -33,6 +33,28 @@ const titles: ReadonlySet<string> = new Set(
 /** Degrees behind a name, folded. `Jr.` tells people apart. */
 const degrees: ReadonlySet<string> = new Set('phd mba emba msc bsc cpa cfa pmp llm dba'.split(' '))
 
+/** Pronouns in brackets or with a stroke between them. */
+const pronoun =
+  'she|her|hers|he|him|his|they|them|theirs|ze|zir|xe|xem|any|elle|il|lui|iel|sie|ihr|er|ihm|ella|él|lei'
+const pronouns = new RegExp(
+  `\\s*(?:[([]\\s*(?:she|he|they|(?:${pronoun})(?:\\s*[/|,]\\s*(?:${pronoun}))+)\\s*[)\\]]|(?:[|–-]\\s*|(?<=\\s))(?:${pronoun})(?:/(?:${pronoun}))+\\s*$)`,
+  'giu',
+)
+/** A degree behind a comma, or one that nobody is called. */
+const degree =
+  /(?:\s*,\s*(?:ph\.?\s?d|e?mba|m\.?sc|b\.?sc|m\.?d|cpa|cfa|pmp|ll\.?m|dba|esq|j\.?d|shrm-s?cp|s?phr)\.?|\s+Ph\.?\s?D\.?)\s*$/iu
+
+/** Returns a person's name, or a part of it, as it is asked for: without pronouns and degrees behind it. */
+export function toPersonName(name: string): string {
+  if (!/[,([/]|ph\.?\s?d/i.test(name)) return name
+  let text = name
+    .replace(pronouns, ' ')
+    .replace(/\s{2,}/g, ' ')
+    .trim()
+  while (degree.test(text)) text = text.replace(degree, '')
+  return text === '' ? name : text
+}
+
 /** Where `ü` may be written as `ue`, as in `Mueller`: not in `Bauer`, `Jacques`, `Michael`, `Joe` or `Xue`. */
 const spelledOutVowel = /(?<![aeiouq])(?:a(?=[ae])|o(?=e)|u(?=e))[ae](?=[b-df-hjkmnp-tv-xz]|l[a-z])/g
 
@@ -40,7 +62,8 @@ const spelledOutVowel = /(?<![aeiouq])(?:a(?=[ae])|o(?=e)|u(?=e))[ae](?=[b-df-hj
  * Returns a person's name folded, the same for all its usual spellings: with `ü` as `u` or `ue`, with the last name first and
  * a comma, with a title or a degree.
  */
-export function foldPersonName(name: string): string {
+export function foldPersonName(written: string): string {
+  const name = toPersonName(written)
   const at = name.indexOf(',')
   const folded = at < 0 ? foldText(name) : foldParts(name.slice(0, at), name.slice(at + 1))
   if (ascii.test(folded) && !/[aou][ae]/.test(folded) && !hasTitle.test(folded)) return folded

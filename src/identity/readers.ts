@@ -2,7 +2,7 @@ import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { companySizes, emailStatuses, emailStatusOf } from '../api/schemas/enumerations.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { toCountryCode } from './country.js'
-import { foldText } from './name.js'
+import { foldText, toPersonName } from './name.js'
 import { partsOf } from './spelling.js'
 import { toCompanyDomain, toEmail } from './value-kinds.js'
 
@@ -96,6 +96,9 @@ const isObjects = (value: unknown): value is Fields[] => Array.isArray(value) &&
 export const objects = fromJson(isObjects, 'a list of objects')
 
 export const object = fromJson(isObject, 'an object')
+
+/** A person's name, or a part of it, without pronouns and degrees behind it. */
+export const nameOfPerson = fromText(toPersonName)
 
 /** The two-letter code of a country given by code or name. */
 export const country = fromText((words) => {

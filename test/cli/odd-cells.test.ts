@@ -324,3 +324,29 @@ it('names are in one line, without what a web page writes for a letter', async (
       'X&Y;',
     ]),
   ).toEqual(['Acme GmbH', 'Birch & Co', "D'Or", 'A & B', 'X&Y;']))
+
+describe('cells of names of people', () => {
+  it('are sent without pronouns and degrees, and as the same person', async () => {
+    here.write(
+      'people.csv',
+      [
+        'First name,Last name,Company domain',
+        'Jane (she/her),"Doe, PhD",acme.example',
+        'Jane,Doe,acme.example',
+        'Jane [She/Her],"Doe, MBA, Ph.D.",acme.example',
+        'Kim (they),Sørensen,acme.example',
+        'Jo | he/him,"Smith, Jr.",acme.example',
+        'Ann,Mba,acme.example',
+        'Shea (Hera),"Li, Ma",acme.example',
+      ].join('\n'),
+    )
+    const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+    await here.run('leads enrich --csv people.csv -o people-out.csv --fail-on none', { caller: target })
+    const asked = target.asked.map(
+      ({ input }) => `${input.firstname ?? input.first_name}|${input.lastname ?? input.last_name}`,
+    )
+    expect(asked.sort()).toEqual(
+      ['Jane|Doe', 'Kim|Sørensen', 'Jo|Smith, Jr.', 'Ann|Mba', 'Shea (Hera)|Li, Ma'].sort(),
+    )
+  })
+})

@@ -14,6 +14,7 @@ import {
   indexedText,
   isInvalid,
   labelFrom,
+  nameOfPerson,
   object,
   objects,
   text,
@@ -59,9 +60,9 @@ const employer = {
 
 export const personFields = {
   id: text,
-  first_name: text,
-  last_name: text,
-  full_name: text,
+  first_name: nameOfPerson,
+  last_name: nameOfPerson,
+  full_name: nameOfPerson,
   gender: text,
   title: text,
   title_description: text,

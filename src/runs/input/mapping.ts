@@ -21,6 +21,7 @@ import {
 } from '../../csv/names.js'
 import { checkCalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toCountryCode } from '../../identity/country.js'
+import { toPersonName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toPlainUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
@@ -557,7 +558,7 @@ export function valueReader(schema: z.ZodObject): (field: string, cell: string) 
     const schema = fields[field]
     if (!schema || isOfEmail(field)) return toOneSpelling(field, cell)
     if (/[\r\n&]/.test(cell) && kindsOfField('people', field)?.some((kind) => kind.endsWith(' name')))
-      return toPlainName(cell)
+      return toOneSpelling(field, toPlainName(cell))
     const value = lists.has(field)
       ? mapCountries(schema, coerceField(schema, partsOf(cell)), toCode)
       : coerceField(schema, cell)
@@ -584,10 +585,12 @@ const toPlainName = (cell: string): string =>
     )
     .replace(/\s*[\r\n]+\s*/g, ' ')
 
-/** Returns an address, a number or a profile as it is sent, whether it is in a cell or typed; any other value unchanged. */
+/** Returns an address, a number, a profile or a person's name as it is sent, whether it is in a cell or typed; any other value unchanged. */
 export function toOneSpelling(field: string, value: unknown): unknown {
   if (isOfEmail(field)) return typeof value === 'string' ? (toEmail(value) ?? value) : value
   if (field === 'phone_number' || field === 'phone_numbers') return inE164(value)
+  if (typeof value === 'string' && kindsOfField('people', field)?.includes('person name'))
+    return toPersonName(value)
   const isProfile = typeof value === 'string' && /[\\<>]/.test(value) && parseProfile(value) !== undefined
   return isProfile ? toPlainUrl(value) : value
 }
