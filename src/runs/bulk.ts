@@ -71,7 +71,8 @@ function resultsIn(
   { parts, isTaken }: Accepted,
   into: string,
 ): (Fields | undefined)[] {
-  const items = itemsIn(body, into)
+  // That of a single lookup, which a command has started, is the body itself.
+  const items = isObject(body) && body[into] === undefined ? [body] : itemsIn(body, into)
   return ordinals.map((ordinal, at) => {
     const part = parts[at]
     // The numbers of rows that another run sent are those of that run.

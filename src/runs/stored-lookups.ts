@@ -97,6 +97,21 @@ interface OwnRun {
   next: number
 }
 
+/** A lookup whose work this process starts, or follows where a killed one has started it. */
+export interface ClaimedWork {
+  /** The key that the work is started under. */
+  readonly key: string
+  /** The work that the target has accepted already. */
+  readonly work: string | undefined
+  /** Whether it may have been sent before, with an unknown outcome. */
+  readonly isAgain: boolean
+  accept(work: string): Promise<void>
+  /** Called where the work was refused or has failed. */
+  forget(): Promise<void>
+  /** Records the result as the reply to the lookup. */
+  keep(reply: Reply): Promise<void>
+}
+
 interface Sent {
   readonly lookups: Lookups
   readonly ask: Ask
@@ -357,7 +372,33 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       return reply
     },
   })
+  /** Claims a lookup whose work is accepted first and answered later. Only the result ends it, whoever gets that. */
+  const claimWork = async (id: OperationId, input: Input): Promise<ClaimedWork | Reply | undefined> => {
+    const asked = isAnswered({}) ? await rowOf(id, input) : undefined
+    if (!asked) return undefined
+    const own = await ownRun(id)
+    const row = { ...asked, ordinal: own.next++ }
+    own.underWay.add(row.ordinal)
+    const claimed = await claim(own, row)
+    if (claimed instanceof ApiError) return toRefusal(claimed, operation(id))
+    if ('answer' in claimed) {
+      onStored?.(claimed.storedAt ?? clock.now())
+      return replyOf(claimed, {})
+    }
+    const { lookups, ask } = claimed
+    const { key, work, input: before } = ask
+    return {
+      key,
+      work: work?.id,
+      isAgain: before !== undefined && !work,
+      accept: (work) => lookups.accept([[row.ordinal, { id: work, part: work, at: 0 }]]),
+      forget: () => lookups.forget([ask]),
+      keep: (reply) =>
+        keepAnswer(id, input, {}, reply, claimed).then(() => end({ ...claimed, isSent: true })),
+    }
+  }
   return {
+    claimWork,
     /** Rejects where what was paid for cannot be read. */
     open: async () => void (await ports.open()),
     /** Returns when the target gave the stored reply to a lookup; `undefined` where it would be sent. */

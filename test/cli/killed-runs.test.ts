@@ -1,15 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
-import Database from 'better-sqlite3'
-import { Client } from 'pg'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type CommandResult, ends, type Given, type Machine, machine } from '../support/command.js'
+import { type CommandResult, ends, type Given, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
-import { isLong } from '../support/effort.js'
-import { random } from '../support/killed-batch.js'
-import { freshSchema } from '../support/postgres.js'
+import { places } from '../support/places.js'
 import { launch, prospect } from '../support/processes.js'
 import { servingMachine } from './call/serving.js'
 
@@ -21,73 +16,17 @@ const people = Array.from(
   (_, at) => `Ann,Lee${at},company-${at}.example,ann@company-${at}.example`,
 )
 
-/** Where a machine keeps its engine and its runs, with what stops writes to them. */
-interface Place {
-  readonly env: Record<string, string>
-  /** Ends the options of commands about its runs. */
-  readonly at: string
-  /** Stops what changes the replies of the engine, or the lookups, until it is called. */
-  hold(what: 'engine' | 'state'): Promise<() => Promise<void>>
-  count(what: 'engine' | 'state', from: string): Promise<number>
-  /** Has the leases of killed processes expire. */
-  expire(): Promise<void>
-}
-
 const closing: (() => Promise<void> | void)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
-
-const places: Record<string, (here: Machine) => Promise<Place>> = {
-  SQLite: async (here) => {
-    const open = (what: string) => new Database(here.path(`${what}.db`))
-    return {
-      env: {},
-      at: '',
-      hold: async (what) => {
-        const database = open(what)
-        database.exec('BEGIN IMMEDIATE')
-        return async () => void database.close()
-      },
-      count: async (what, from) => {
-        if (!here.exists(`${what}.db`)) return 0
-        const database = open(what)
-        try {
-          return database.prepare(`SELECT count(*) FROM ${from}`).pluck().get() as number
-        } finally {
-          database.close()
-        }
-      },
-      expire: async () => {},
-    }
-  },
-  PostgreSQL: async () => {
-    const { url, name, drop, sql } = await freshSchema()
-    closing.push(drop)
-    const schemas = { engine: name, state: `${name}_state` }
-    return {
-      env: { PROSPECT_DATABASE_URL: url },
-      at: ` --database ${url}`,
-      hold: async (what) => {
-        const client = new Client({ connectionString: url })
-        await client.connect()
-        const table = what === 'engine' ? 'run_replies' : 'lookups'
-        await client.query(`BEGIN; LOCK TABLE ${schemas[what]}.${table} IN SHARE MODE`)
-        return () => client.end()
-      },
-      count: async (what, from) =>
-        Number((await sql(`SET search_path TO ${schemas[what]}; SELECT count(*) AS n FROM ${from}`))[0]?.n),
-      expire: async () => void (await sql(`UPDATE ${schemas.state}.run_locks SET lease_until = 0`)),
-    }
-  },
-}
 
 const here = perTest(machine)
 
 describe.each(Object.keys(places))('a run that was killed and that nobody resumes: %s', (kind) => {
   /** Kills a batch whose rows are all under way, once they have been answered or before. Returns what asks about it. */
   async function killed(line: string, when: 'answered' | 'not answered', replies: number) {
-    const place = await (places[kind] as (typeof places)[string])(here)
+    const place = await (places[kind] as (typeof places)[string])(here, (close) => void closing.push(close))
     const given = { env: place.env }
     await here.setUp(given)
     const csv = (header: string, lines: readonly string[]) => ({
@@ -167,61 +106,6 @@ describe.each(Object.keys(places))('a run that was killed and that nobody resume
       for (const [name, email] of [...emails('out.csv'), ...emails('other-out.csv')])
         expect(email).toBe(`ann@company-${name?.slice('Lee'.length)}.example`)
     },
-  )
-})
-
-const kinds = {
-  batch: ['accounts enrich', 1],
-  waterfall: ['contacts waterfall --enrichment-type email', 3],
-} as const
-
-describe.runIf(isLong).each(Object.keys(places))('runs that are killed at random: %s', (place) => {
-  it.each(Object.keys(kinds))(
-    'are paid for once, and hold nothing, whoever asks for their rows: %s',
-    async (kind) => {
-      const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
-      const pick = random(seed)
-      const [line, price] = kinds[kind as keyof typeof kinds]
-      const { env, at, count, expire } = await (places[place] as (typeof places)[string])(here)
-      const many = Array.from({ length: 240 }, (_, row) => `Ann,Lee${row},company-${row}.example`)
-      const known = many.map((row) => `${row},${row.replace(/^.*,.*,/, 'ann@')}`)
-      await here.setUp({ env })
-      const fill = (what: string, header: string, lines: readonly string[]) =>
-        ends(here.run(`data import ${what} -`, { env, stdin: [header, ...lines, ''].join('\n') }), 0)
-      await fill(
-        'companies',
-        'name,domain',
-        many.map((row) => row.replace(/^.*,(.*,)/, '$1')),
-      )
-      await fill('people', 'first_name,last_name,company_domain,email', known)
-      const before = await here.balance({ env })
-      for (let kill = 0; kill < 10; kill++) {
-        const some = many.filter(() => pick(3) > 0)
-        for (let row = some.length - 1; row > 0; row--) some.push(...some.splice(pick(row + 1), 1))
-        here.write(`in-${kill}.csv`, `first_name,last_name,domain\n${some.join('\n')}\n`)
-        const argv = `${line} --csv in-${kill}.csv -o out-${kill}.csv --quiet --yes${at}`.split(' ')
-        const batch = launch(prospect, argv, here.home, { PROSPECT_HOME: here.home, ...env })
-        const [from, more] = [await count('state', 'lookups').catch(() => 0), pick(some.length)]
-        let isOver = false
-        void batch.then(() => {
-          isOver = true
-        })
-        while (!isOver && (await count('state', 'lookups').catch(() => 0)) < from + more) await pause(5)
-        batch.kill('SIGKILL')
-        await batch
-        await expire().catch(() => {})
-      }
-      here.write('all.csv', `first_name,last_name,domain\n${many.join('\n')}\n`)
-      await ends(here.run(`${line} --csv all.csv -o all-out.csv --quiet --yes${at}`, { env }), 0)
-      const cost = price * many.length
-      const { json } = await here.run(`ledger check --json${at}`, { env })
-      expect([before - (await here.balance({ env })), json, seed]).toMatchObject([
-        cost,
-        { ledger: cost, target_says: cost, open: 0 },
-        seed,
-      ])
-    },
-    600_000,
   )
 })
 

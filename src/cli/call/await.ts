@@ -1,19 +1,21 @@
-import { isOk, type Reply } from '../../api/calls/caller.js'
+import { ConnectionLost, isOk, lostCall, type Reply } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { ownWebhook, wantsWebhook } from '../../api/validation/own-webhook.js'
 import { aborted } from '../../api/values/objects.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
+import type { ClaimedWork } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
-import { UsageError, withoutStop } from '../context/errors.js'
+import { Stop, UsageError, withoutStop } from '../context/errors.js'
 import { anySignal, exitOfSignal, interruptible, timeLimit } from '../context/io.js'
 import { reportOf } from '../messages.js'
 import { waitOf } from '../options/webhooks.js'
-import { reportError } from '../output/print.js'
+import { print, reportError } from '../output/print.js'
 import { startProgress } from '../output/progress.js'
 import type { Row } from '../output/records.js'
 import { countOf, formatNumber } from '../output/text.js'
+import { sentAgain } from '../target/local-target.js'
 import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportSuccess, runSync, sendAndPrint, withSource } from './call.js'
@@ -34,7 +36,7 @@ import {
   type WorkProgress,
 } from './result.js'
 import { sendRequest } from './send.js'
-import { findResult, recordSpent, storeResult } from './spending.js'
+import { claimWork, findResult, recordSpent, storeResult } from './spending.js'
 
 /** Returns the line of the file that a company of a list came from. */
 type LineOf = (ordinal: number) => number | undefined
@@ -66,11 +68,18 @@ export async function runAsync(
   await confirmCall(context, request)
   if (isSent) return runSync(context, request)
   const run = async (interrupted?: AbortSignal): Promise<number> => {
+    // What is received here was sent with an address of its own.
+    const claimed = receiver ? undefined : await claimWork(context, request)
+    if (claimed && 'status' in claimed)
+      return isOk(claimed)
+        ? printStored(context, request, claimed)
+        : reportRefusal(context, operation, claimed)
     const send = receiver?.send ?? (wait.printsResult ? sendRequest : sendAndPrint)
-    const reply = await send(context, request)
+    const reply = await start(context, request, claimed, send)
     if (!isOk(reply)) return reportRefusal(context, operation, reply)
     const accepted = toAcceptedWork(request, reply.body)
     if (!accepted) return wait.printsResult ? printNothing(context, request) : exitCodes.ok
+    if (claimed?.work === undefined) await claimed?.accept(accepted.id)
     context.log?.write('begun', { id: accepted.id })
     if (!wait.printsResult) await reportSuccess(context, request, reply)
     if (!wait.doesWork) {
@@ -79,13 +88,36 @@ export async function runAsync(
     }
     const polled = isLocal ? undefined : polledWork(context, accepted)
     const work = polled ? (receiver?.work(polled) ?? polled) : await engineWork(context, accepted, lineOf)
-    const follow = (signal: AbortSignal) => waitFor(context, work, request, wait, known, signal)
+    const follow = (signal: AbortSignal) => waitFor(context, work, request, wait, known, signal, claimed)
     return interrupted ? follow(interrupted) : interruptible(context.streams, follow)
   }
   if (isLocal) return run()
   const listening = await receiver?.listen()
   // What a server accepts has an id that must not be lost.
   return interruptible(context.streams, run).finally(() => listening?.close())
+}
+
+/** Starts work under the key of its lookup, or returns what stands for the reply where a killed command has started it. */
+async function start(
+  context: Context,
+  request: OperationRequest,
+  claimed: ClaimedWork | undefined,
+  send: (context: Context, request: OperationRequest) => Promise<Reply>,
+): Promise<Reply> {
+  if (!claimed) return send(context, request)
+  const { invocation, operation, input } = request
+  if (claimed.work !== undefined) {
+    const body = { enrichment_id: claimed.work }
+    if (!waitOf(context, invocation, input).printsResult) await print(context, body)
+    return { status: operation.ok, body, headers: {}, credits: 0 }
+  }
+  if (claimed.isAgain) context.notify(sentAgain)
+  const options = { ...invocation.options, idempotencyKey: claimed.key }
+  const sent = await send(context, { ...request, invocation: { ...invocation, options } }).catch(lostCall)
+  // Otherwise it may have been started, and is sent under the same key again.
+  if (!sent.unknown && !('status' in sent && isOk(sent))) await claimed.forget()
+  if (sent instanceof ConnectionLost) throw sent
+  return sent
 }
 
 /** Prints the result of work that was paid for before. Returns the exit code. */
@@ -109,21 +141,30 @@ async function waitFor(
   { seconds, printsResult }: ReturnType<typeof waitOf>,
   known: KnownRecords | undefined,
   interrupted: AbortSignal,
+  claimed?: ClaimedWork,
 ): Promise<number> {
   const { accepted, next } = work
   const display = await startProgress(context, stepText(accepted))
   const onProgress = ({ done, spent, expected }: WorkProgress) =>
     display.update({ rows: done, found: done, credits: spent, total: expected })
   const over = anySignal(interrupted, timeLimit(seconds))
-  const progress = await work.follow(over, onProgress).finally(() => display.stop())
+  const progress = await work
+    .follow(over, onProgress)
+    .catch(async (error: unknown) => {
+      // The target does not have the work any more.
+      if (error instanceof Stop && error.exit === exitCodes.notFound) await claimed?.forget()
+      throw error
+    })
+    .finally(() => display.stop())
   const { state, done, spent, isSuppressed } = progress
   const interruption = exitOfSignal(interrupted)
   if (state !== 'going')
     await recordSpent(context, accepted.operation.id, spent, { once: `work ${accepted.id}` })
   if (state === 'finished' && accepted.single) {
     const [result] = await Array.fromAsync(work.records())
-    await storeResult(context, request, result)
-  }
+    if (claimed) await claimed.keep({ status: 200, body: result, headers: {}, credits: 0 })
+    else await storeResult(context, request, result)
+  } else if (state === 'failed') await claimed?.forget()
   const empty =
     state === 'finished' && printsResult
       ? await printFound(context, accepted, () => work.records(), known)

@@ -16,7 +16,7 @@ import type { Spender } from '../../lookups/budgets.js'
 import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import { defaultMaxAgeMs } from '../../runs/request.js'
-import type { SingleLookupPorts, SingleLookups } from '../../runs/stored-lookups.js'
+import type { ClaimedWork, SingleLookupPorts, SingleLookups } from '../../runs/stored-lookups.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -248,6 +248,24 @@ export async function findResult(context: Context, request: OperationRequest): P
   const stored = await openStoredLookups(context, request.invocation, { onStored })
   const reply = await stored.reply(...lookup).catch(() => undefined)
   return reply && ((await context.suppressor())?.reply(operation(lookup[0]), reply) ?? reply)
+}
+
+/**
+ * Claims the lookup that a request starts work for, so that work which a killed command has started is followed and not paid
+ * for again (decision 7). Returns the result where another command got it meanwhile; `undefined` where it is no lookup.
+ */
+export async function claimWork(
+  context: Context,
+  request: OperationRequest,
+): Promise<ClaimedWork | Reply | undefined> {
+  const { options } = request.invocation
+  const lookup = options.idempotencyKey === undefined ? await lookupOf(context, request) : undefined
+  if (!lookup || !usesStoredAnswers(context, request.invocation) || !(await context.isSetUp()))
+    return undefined
+  const onStored = (answeredAt: number) => reportStored(context, answeredAt)
+  const stored = await openStoredLookups(context, request.invocation, { onStored })
+  // Where nothing can be recorded, the work is started, which says so.
+  return stored.claimWork(...lookup).catch(() => undefined)
 }
 
 /** Stores the result of work that a request has started, so that no later lookup pays for it again. */
