@@ -1,15 +1,15 @@
 import * as z from 'zod'
 import { shapeOf } from '../api/areas/shapes.js'
 import { Refusal } from '../api/calls/errors.js'
+import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { toJson } from '../api/values/json.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
-import type { JsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, waitFor } from './session.js'
-import { commandWords, schemaOf, type Tool, type ToolCall, toolName } from './tools.js'
+import { resultOf, type Session, type ToolCall, waitFor } from './session.js'
+import { commandWords, schemaOf, type Tool, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
 const batches = new Map(
@@ -26,7 +26,7 @@ const pairs = z
 const runId = z
   .string()
   .regex(/^[0-9a-f][0-9a-f-]*$/)
-  .describe('Id of the run')
+  .describe('Id of the run, or its beginning')
 const maxCredits = z
   .int()
   .min(0)
@@ -65,25 +65,13 @@ const batchFields = {
 
 type BatchInput = z.output<z.ZodObject<typeof batchFields>>
 
-const runFields = {
-  id: z.string(),
-  operation: z.string().optional(),
-  file: z.string(),
-  output: z.string().nullable(),
-  status: z.string().describe('running, stopped or finished'),
-  rows: z.int().optional(),
-  done: z.int().optional().describe('Rows with an answer'),
-  credits: z.int().describe('Credits spent'),
-  counts: z.looseObject({}).optional().describe('What became of the rows, when the run has ended'),
-  problem: z.looseObject({ error: z.string(), hint: z.string() }).optional().describe('Why it stopped'),
-}
+const areas: Readonly<Record<string, string>> = { ledger: 'ledger', flow: 'flows', suppress: 'suppress' }
 
 /** Returns the tool of some rows; its arguments are checked by its schema. */
 function fileTool<Shape extends z.ZodRawShape>(
   name: string,
   description: string,
   fields: Shape,
-  output: JsonSchema,
   annotations: Tool['annotations'],
   run: (session: Session, input: z.output<z.ZodObject<Shape>>, call: ToolCall) => Promise<Fields>,
 ): Tool {
@@ -92,8 +80,7 @@ function fileTool<Shape extends z.ZodRawShape>(
     name,
     description,
     annotations,
-    outputSchema: output,
-    area: name === 'ledger' ? 'ledger' : name.startsWith('flow_') ? 'flows' : 'files',
+    area: areas[name.split('_')[0] ?? ''] ?? 'files',
     inputSchema: schemaOf(schema),
     run: async (session, input, call) => {
       const { data, error } = schema.safeParse(parseTexts(schema, input))
@@ -104,7 +91,6 @@ function fileTool<Shape extends z.ZodRawShape>(
   }
 }
 
-const loose = (fields: z.ZodRawShape) => schemaOf(z.looseObject(fields))
 const reads = { readOnlyHint: true, openWorldHint: false }
 const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: true }
 
@@ -114,17 +100,6 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     'quote_file',
     'What looking up every row of a file would cost and how long it would take. Free: nothing is sent.',
     batchFields,
-    loose({
-      rows: z.int(),
-      unique: z.int(),
-      invalid: z.int(),
-      lookups: z.int(),
-      credits: z.object({ min: z.number(), expected: z.number(), max: z.number() }),
-      balance: z.number().nullable(),
-      seconds: z.number().nullable(),
-      mapping: z.looseObject({}).describe('Which column fills which field'),
-      problem: runFields.problem,
-    }),
     reads,
     async (session, input) => {
       const args = [...batchArgs(session, input), '--dry-run']
@@ -151,7 +126,6 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       fresh: z.boolean().optional().describe('Start a new run where the same one is on record'),
       wait,
     },
-    loose(runFields),
     writes,
     async (session, input, call) => {
       const output = session.port.fileIn('output', input.output, 'write')
@@ -168,14 +142,15 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'run_status',
-    'How far a run is, or how it ended. With wait, it waits for the end and reports progress.',
+    'How far a run or other work is, or its result. With wait, it waits for the end and reports progress.',
     { run: runId, wait },
-    loose(runFields),
     reads,
-    async (session, { run, wait: seconds = 0 }, { signal, onStep }) => {
+    async (session, { run, wait: seconds = 0 }, call) => {
+      const work = session.work.get(run)
+      if (work) return work(seconds, call)
       const { id } = await showRun(session, run)
       const started = session.runs.get(id)
-      if (started) await waitFor(session, started, seconds * 1_000, signal, onStep)
+      if (started) await waitFor(session, started, seconds * 1_000, call.signal, call.onStep)
       return statusOf(session, id)
     },
   ),
@@ -189,7 +164,6 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       retry_unknown: z.boolean().optional().describe('Ask again for rows that may have been charged'),
       wait,
     },
-    loose(runFields),
     writes,
     async (session, { run, max_credits, output: given, retry_unknown, wait: seconds }, call) => {
       const view = await findRun(session, run)
@@ -210,7 +184,6 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     'stop_run',
     'Stops a run that this server has started. It can be resumed, here with resume_run or in a shell.',
     { run: runId },
-    loose(runFields),
     { ...writes, openWorldHint: false },
     async (session, { run }) => {
       const { id, status } = await findRun(session, run)
@@ -232,7 +205,6 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       kind: z.enum(['companies', 'people']).optional().describe('What the rows are; recognised without it'),
       map: pairs,
     },
-    loose({ rows: z.int(), yes: z.int(), maybe: z.int(), no: z.int(), output: z.string() }),
     { ...writes, openWorldHint: false },
     async (session, { file, with: others, output: given, take, kind, map }, { signal, onStep }) => {
       const output = session.port.fileIn('output', given, 'write')
@@ -254,43 +226,51 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     'flow_quote',
     'What a flow is expected to take and to cost in each step. A flow is a file with a chain of lookups. Free.',
     { file: text('The file of the flow, in the folder of this server') },
-    loose({
-      flow: z.string(),
-      steps: z.array(z.looseObject({})),
-      credits: z.object({ min: z.number(), expected: z.number(), max: z.number() }),
-      balance: z.number().nullable(),
-    }),
     reads,
     async (session, { file }) =>
       (await session.read(['flow', 'quote', session.port.fileIn('file', file, 'read')])) as Fields,
   ),
   fileTool(
     'flow_run',
-    'Runs a flow, or resumes it where it was stopped; it writes the files that it names. Answers at once, like run_file; run_status and stop_run take its id, too. Ask flow_quote first.',
+    'Runs a flow, or resumes it where it was stopped; it writes the files that it names. Answers at once, like run_file; run_status and stop_run take its id, too. ',
     {
       file: text('The file of the flow, in the folder of this server'),
       max_credits: maxCredits,
       fresh: z.boolean().optional().describe('Start a new run where the same one is on record'),
       wait,
     },
-    loose({ ...runFields, flow: z.string(), written: z.int() }),
     writes,
     (session, { file, ...given }, call) => runFlow(session, file, { ...given, allowsCommands }, call),
+  ),
+  fileTool(
+    'suppress_check',
+    'Whether a person or company must never be looked up or written. Free.',
+    {
+      value: text('An email address, domain, profile URL, phone number, or "Jane Doe at acme.example"').regex(
+        /^[^-]/,
+        'names nobody',
+      ),
+    },
+    reads,
+    async (session, { value }) => {
+      const ended = await session.start(session.port.run(['suppress', 'check', value])).ended
+      return (ended.exit === exitCodes.checkFailed ? ended.result : resultOf(ended)) as Fields
+    },
   ),
   fileTool(
     'ledger',
     'What this machine has spent, by day, operation and run.',
     {
       by: z
-        .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member']))
+        .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member', 'provider']))
         .optional()
         .describe('Sum by these'),
       since: text('From this day or time on, or for as long, such as 30d').optional(),
       until: text('Before this day or time').optional(),
       run: runId.optional(),
       member: text('Only what this member spent').optional(),
+      provider: text('Only what this data vendor of the user was asked').optional(),
     },
-    loose({ items: z.array(z.looseObject({ calls: z.int(), credits: z.int() })) }),
     reads,
     async (session, { by, ...given }) => ({
       items: await session.read(['ledger', ...options({ by: by?.join(','), ...given })]),
@@ -415,5 +395,8 @@ const showRun = async (session: Session, run: string): Promise<RunView> =>
 async function statusOf(session: Session, id: string): Promise<Fields> {
   const view = await findRun(session, id)
   const { counts, problem } = session.runs.get(id)?.outcome ?? {}
-  return withoutUndefined({ ...view, counts, problem })
+  // A run that could ask nothing is no list that was looked up.
+  const isFailed =
+    view.status === 'finished' && Number(counts?.invalid ?? 0) > 0 && counts?.invalid === counts?.rows
+  return withoutUndefined({ ...view, ...(isFailed ? { status: 'failed' } : {}), counts, problem })
 }

@@ -13,6 +13,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Report } from '../api/calls/errors.js'
+import { flagOf } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
 import { type Fields, isObject, resultOr, withoutUndefined } from '../api/values/objects.js'
@@ -31,7 +32,11 @@ const instructions =
   'Looks up companies and people, one at a time or for every row of a file, and writes the results to files. ' +
   'Paid tools spend credits only within the budget that the server was started with. ' +
   'Before a file is looked up, ask quote_file and say what it would cost. run_file answers with a run: follow it with run_status. ' +
-  'A lookup that finds nothing costs nothing.'
+  'A lookup that finds nothing costs nothing. Names of functions, seniorities, industries, lists and countries stand for ids. ' +
+  'Answers are JSON: a record, items of a list, or, of work that takes longer, status (finished, working), id, records, total, next. ' +
+  'A run has id, file, output, status (running, stopped, finished; failed where no row could be looked up), rows, done, credits, ' +
+  'and at its end counts, or problem with error and hint. A refusal has error, code and hint. ' +
+  'The fields of records are in the document prospect://documents/output-columns.md.'
 
 /** A server that reads arguments which agents write as one text of JSON, or leave out as `null`. */
 class ToolServer extends Server {
@@ -62,12 +67,11 @@ const serverFactory = (options: McpOptions) => (): Server => {
     { capabilities: { tools: {}, resources: {} }, instructions },
   )
   server.setRequestHandler('tools/list', () => ({
-    tools: tools.map(({ name, description, inputSchema, outputSchema, annotations }) => ({
+    tools: tools.map(({ name, description, inputSchema, annotations }) => ({
       name,
       description,
       annotations: { ...annotations },
       inputSchema: { ...inputSchema, type: 'object' as const },
-      outputSchema: { ...outputSchema, type: 'object' as const },
     })),
   }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
@@ -82,7 +86,10 @@ const serverFactory = (options: McpOptions) => (): Server => {
       const json = toJson(result)
       return { content: [json, ...notes].map(toText), structuredContent: parseJson(json) as Fields }
     } catch (error) {
-      return { content: [toText(JSON.stringify(problemOf(options, error)))], isError: true }
+      return {
+        content: [toText(JSON.stringify(inFields(problemOf(options, error), tool.inputSchema)))],
+        isError: true,
+      }
     }
   })
   server.setRequestHandler('resources/list', async () => ({
@@ -111,6 +118,27 @@ const serverFactory = (options: McpOptions) => (): Server => {
   })
   return server
 }
+
+/**
+ * Returns a problem in the words of a tool: options of a command become its fields, and a sentence of the hint about options
+ * that it does not have is left out. A whole command is for a person, and stays.
+ */
+function inFields(problem: Report, { properties = {} }: Tool['inputSchema']): Report {
+  const own = new Map(Object.keys(properties as Fields).map((name) => [flagOf(name), name]))
+  const names = new Map([
+    ...own,
+    ...[['csv', 'file'] as const].filter(([, name]) => [...own.values()].includes(name)),
+  ])
+  const named = (text: string) =>
+    text.replace(option, (_, flag: string) => names.get(flag) ?? flag.replaceAll('-', '_'))
+  const isOurs = (sentence: string) =>
+    sentence.includes('prospect ') || [...sentence.matchAll(option)].every(([, flag = '']) => names.has(flag))
+  const sentences = problem.hint.split(/(?<=[.?!]) /).filter(isOurs)
+  const hint = sentences.map((one) => (one.includes('prospect ') ? one : named(one))).join(' ')
+  return { ...problem, error: named(problem.error), hint }
+}
+
+const option = /(?<![\w-])--([a-z][a-z-]*)/g
 
 const toText = (text: string) => ({ type: 'text' as const, text })
 

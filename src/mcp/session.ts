@@ -12,6 +12,12 @@ export interface OperationCall {
   readonly input: Input
 }
 
+export interface ToolCall {
+  readonly signal: AbortSignal
+  onStep(step: WorkStep): void
+  note(text: string): void
+}
+
 /** What the tools need of the command line. */
 export interface CommandPort {
   /** Runs a command of this program: its words, and the text of its stdin. */
@@ -68,6 +74,8 @@ const isCertain = ({ exit, problem, counts }: Ended): boolean =>
 /** The commands that one server has started, and the credits that it may still spend (decision 24). */
 export class Session {
   readonly runs = new Map<string, Started>()
+  /** Work that a server accepted and that had no result yet when its call answered: waits for it so many seconds. */
+  readonly work = new Map<string, (seconds: number, call: ToolCall) => Promise<Fields>>()
   readonly #underWay = new Set<Started>()
 
   /** Credits that it may spend in all. */

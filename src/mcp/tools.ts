@@ -1,31 +1,24 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { Refusal } from '../api/calls/errors.js'
 import { isPriced, observedNote, pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, operations } from '../api/operations/table.js'
-import type { WorkStep } from '../api/ports/ports.js'
+import { namedFields, orByName } from '../api/schemas/enumerations.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { validate } from '../api/validation/validate.js'
-import { type Fields, withoutUndefined } from '../api/values/objects.js'
+import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, type Started, waitFor } from './session.js'
-
-export interface ToolCall {
-  readonly signal: AbortSignal
-  onStep(step: WorkStep): void
-  note(text: string): void
-}
+import { resultOf, type Session, type Started, type ToolCall, waitFor } from './session.js'
 
 export interface Tool {
   readonly name: string
-  /** The area of its operation, or `files`; `--tools` also takes areas. */
+  /** The area of its operation, or `files`, `flows`, `ledger`, `suppress`; `--areas` takes them. */
   readonly area: string
   readonly description: string
   readonly inputSchema: JsonSchema
-  readonly outputSchema: JsonSchema
   readonly annotations: Readonly<Record<`${string}Hint`, boolean>>
   /** Throws a refusal, or a CommandFailure. */
   run(session: Session, input: Fields, call: ToolCall): Promise<Fields>
@@ -40,23 +33,37 @@ const waitMs = 30_000
 /** Most records of accepted work in an answer. */
 const maxRecords = 100
 
-/** Returns the tools of the operation table. Schemas let a server's answers differ: no client may discard one that was paid for. */
-export const operationTools = (
-  isServer: boolean,
-  priced: (row: Operation) => Promise<Operation>,
-): Promise<readonly Tool[]> =>
-  Promise.all(operations().map(async (row) => toTool(await priced(row), isServer)))
+/** The tools that a model sees unless more are asked for: what most questions need, in the order in which they are listed. */
+export const usualTools: readonly string[] = [
+  'accounts_search',
+  'leads_advanced_search',
+  'accounts_enrich',
+  'contacts_enrich_sync',
+  'quote_file',
+  'run_file',
+  'run_status',
+  'match_file',
+  'suppress_check',
+  'ledger',
+  'credits_show',
+  'flow_run',
+]
 
-async function toTool(row: Operation, isServer: boolean): Promise<Tool> {
+/**
+ * Returns the tools of the operation table. They have no schemas of answers: a server's may differ, no client may discard one
+ * that was paid for, and what they mean is a document of this server.
+ */
+export const operationTools = (priced: (row: Operation) => Promise<Operation>): Promise<readonly Tool[]> =>
+  Promise.all(operations().map(async (row) => toTool(await priced(row))))
+
+async function toTool(row: Operation): Promise<Tool> {
   const shape = await shapeOf(row.id)
   const isRead = row.method === 'GET' || (row.method === 'POST' && row.ok === 200)
-  const output = outputSchemaOf(row, shape)
   return {
     name: toolName(row.id),
     area: areaOf(row.id),
     description: describe(row),
     inputSchema: inputSchemaOf(row, shape),
-    outputSchema: isServer ? { anyOf: [output, { type: 'object' }] } : output,
     annotations: {
       readOnlyHint: isRead && !isPriced(row) && row.starts === undefined,
       destructiveHint: row.method === 'DELETE',
@@ -70,11 +77,41 @@ async function toTool(row: Operation, isServer: boolean): Promise<Tool> {
   }
 }
 
-/** Returns a JSON Schema without formats that the validators of clients do not know, and would warn of. */
-export const schemaOf = (type: z.ZodType): JsonSchema =>
-  JSON.parse(JSON.stringify(toJsonSchema(type)), (key, value: unknown) =>
-    key === 'format' && value === 'iri' ? undefined : value,
-  ) as JsonSchema
+/**
+ * Returns a JSON Schema for a model to read: what a value is and means, without limits that only a program needs. The program
+ * checks them, and says which one a value breaks.
+ */
+export function schemaOf(type: z.ZodType): JsonSchema {
+  const limits = new Set(['pattern', 'format', 'minLength', 'maxLength', 'maxItems'])
+  const read = (value: unknown, isItem = false): unknown => {
+    if (Array.isArray(value)) return value.map((one) => read(one))
+    if (!isObject(value)) return value
+    const { properties, items, ...rest } = value
+    const kept = Object.entries(rest).flatMap(([key, one]) =>
+      (limits.has(key) && typeof one !== 'object') || (isItem && key === 'description')
+        ? []
+        : [[key, read(one)] as const],
+    )
+    return withoutUndefined({
+      ...Object.fromEntries(kept),
+      properties: isObject(properties)
+        ? Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, read(one)]))
+        : undefined,
+      items:
+        items === undefined ? undefined : read(items, !isObject(items) || items.properties === undefined),
+    })
+  }
+  return read(toJsonSchema(type)) as JsonSchema
+}
+
+/** Returns the schema of a field whose ids have names: a model knows those better. */
+function byName(name: string, schema: unknown): unknown {
+  const named = namedFields[name]
+  const { description, items } = schema as JsonSchema
+  if (!named || items === undefined) return schema
+  const names = named.isOpen ? '' : `: ${Object.values(named.labels).join(', ')}`
+  return { type: 'array', description: `${orByName(String(description))}${names}`, items: { type: 'string' } }
+}
 
 function describe(row: Operation): string {
   const { summary, observed, starts } = row
@@ -82,7 +119,7 @@ function describe(row: Operation): string {
     `${summary}.`,
     isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : 'Free.',
     starts
-      ? `Waits up to ${waitMs / 1_000} s, then answers with an id; ${readerOf(row)} has the result.`
+      ? `Waits up to ${waitMs / 1_000} s, then answers with an id, with which run_status waits for the result.`
       : '',
     observed ? observedNote : '',
   ]
@@ -95,18 +132,16 @@ function readerOf({ id, starts }: Operation): string {
   return starts === 'waterfall' ? 'contacts_get' : 'searches_get'
 }
 
-/** Returns the schema of the fields. The address for results is optional, since calls wait for them. */
+/** Returns the schema of the fields. The address for results is left out, since calls wait for them. */
 function inputSchemaOf({ starts }: Operation, { input }: Shape): JsonSchema {
-  const schema = schemaOf(input)
-  if (!starts || !Array.isArray(schema.required)) return schema
-  return { ...schema, required: schema.required.filter((name) => name !== 'webhook_url') }
-}
-
-/** Returns the schema of an answer. Lists are inside an object, as the older protocol wants it. */
-function outputSchemaOf({ starts }: Operation, { output }: Shape): JsonSchema {
-  const schema = schemaOf(starts ? acceptedShape() : output)
-  if (schema.type !== 'array') return { ...schema, type: 'object' }
-  return { type: 'object', properties: { items: schema }, required: ['items'] }
+  const { properties, required, ...rest } = schemaOf(input)
+  const isAsked = (name: string) => !starts || name !== 'webhook_url'
+  const fields = Object.entries(isObject(properties) ? properties : {}).filter(([name]) => isAsked(name))
+  return withoutUndefined({
+    ...rest,
+    properties: Object.fromEntries(fields.map(([name, schema]) => [name, byName(name, schema)])),
+    required: Array.isArray(required) ? required.filter(isAsked) : undefined,
+  })
 }
 
 export const commandWords = ({ command, flag }: Operation): readonly string[] => [
@@ -132,32 +167,38 @@ function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) 
   return { input: limit === undefined ? input : { ...input, limit }, held: session.hold(credits) }
 }
 
-/** Returns the schema of an answer about accepted work. It is loaded with the other schemas. */
-function acceptedShape() {
-  return z.object({
-    status: z.enum(['finished', 'working']),
-    id: z.string().nullable().describe('Id of the work'),
-    records: z
-      .array(z.record(z.string(), z.unknown()))
-      .optional()
-      .describe(`What was found, at most ${maxRecords} records`),
-    total: z.int().optional().describe('How many records were found'),
-    next: z.string().optional().describe('The tool that has the rest, or the result later'),
-  })
-}
-
 /**
  * Waits for the result of a request. Where it starts work, it answers after a while with the id; the work goes on, and what
  * it does not spend is returned to the budget when it ends.
  */
 async function answerOf(session: Session, row: Operation, started: Started, call: ToolCall): Promise<Fields> {
-  const isEnded = !row.starts || (await waitFor(session, started, waitMs, call.signal, call.onStep))
+  if (!row.starts) {
+    const ended = await started.ended
+    started.notices.forEach(call.note)
+    const body = resultOf(ended)
+    return Array.isArray(body) ? { items: body } : (body as Fields)
+  }
+  return acceptedWork(session, row, started, waitMs, call)
+}
+
+/** Returns what accepted work has found, waiting for it at most so many milliseconds. */
+async function acceptedWork(
+  session: Session,
+  row: Operation,
+  started: Started,
+  ms: number,
+  call: ToolCall,
+): Promise<Fields> {
+  const isEnded = await waitFor(session, started, ms, call.signal, call.onStep)
   const ended = isEnded ? await started.ended : undefined
   started.notices.forEach(call.note)
   const body = ended && resultOf(ended)
-  if (!row.starts) return Array.isArray(body) ? { items: body } : (body as Fields)
   const id = (await started.id) ?? null
-  if (!ended) return { status: 'working', id, next: `Call ${readerOf(row)} with this id later.` }
+  if (!ended) {
+    if (id !== null)
+      session.work.set(id, (seconds, later) => acceptedWork(session, row, started, seconds * 1_000, later))
+    return { status: 'working', id, next: `Call run_status with this id later, or ${readerOf(row)}.` }
+  }
   const found = [body].flat()
   const next = found.length > maxRecords ? `Call ${readerOf(row)} with this id for the others.` : undefined
   const records = found.slice(0, maxRecords)

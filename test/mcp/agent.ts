@@ -15,7 +15,10 @@ export interface Answer {
   readonly content: readonly { readonly text: string }[]
 }
 
-/** Starts `prospect mcp` over a home in this process, and connects a client that speaks the older or the newer protocol. */
+/**
+ * Starts `prospect mcp` over a home in this process, with all tools or with the `usual` ones, and connects a client that
+ * speaks the older or the newer protocol.
+ */
 export async function connectAgent(
   home: string,
   argv: readonly string[] = [],
@@ -23,7 +26,8 @@ export async function connectAgent(
     mode = 'auto',
     caller,
     env: given = {},
-  }: { mode?: 'auto' | 'legacy'; caller?: Caller; env?: Record<string, string> } = {},
+    usual = false,
+  }: { mode?: 'auto' | 'legacy'; caller?: Caller; env?: Record<string, string>; usual?: boolean } = {},
 ) {
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   const env = {
@@ -36,7 +40,11 @@ export async function connectAgent(
   // The time for which calls wait is over at once.
   const sleep = (ms: number, signal?: AbortSignal) =>
     pause(ms === 30_000 ? 0 : ms, undefined, signal && { signal })
-  const ended = main(['mcp', ...argv], { ...streams, signals }, caller ? { caller, sleep } : {})
+  const ended = main(
+    ['mcp', ...(usual ? [] : ['--areas', 'all']), ...argv],
+    { ...streams, signals },
+    caller ? { caller, sleep } : {},
+  )
   const lines: string[] = []
   const transport: Transport = {
     start: async () => {

@@ -378,21 +378,70 @@ describe('prospect mcp', () => {
     expect(quote).toMatchObject({ rows: 2, credits: { max: 6 } })
   })
 
-  it('offers only the tools that are chosen', async () => {
-    const namesOf = async (...argv: string[]) => {
-      const { client } = await connectAgent(here.home, argv)
-      return (await client.listTools()).tools.map(({ name }) => name)
+  it('lists a dozen tools that fit into 24,000 characters, the most needed first, and others on request', async () => {
+    const toolsOf = async (...argv: string[]) => {
+      const { client } = await connectAgent(here.home, argv, { usual: true })
+      return (await client.listTools()).tools
     }
-    expect(await namesOf('--tools', 'accounts_enrich,ledger')).toEqual(['accounts_enrich', 'ledger'])
-    expect(await namesOf('--tools', 'credits,files')).toEqual([
-      ...'credits_show credits_consumption quote_file run_file run_status resume_run stop_run'.split(' '),
-      'match_file',
+    const usual = await toolsOf()
+    const names = usual.map(({ name }) => name)
+    expect(names).toEqual([
+      ...'accounts_search leads_advanced_search accounts_enrich contacts_enrich_sync quote_file run_file'.split(
+        ' ',
+      ),
+      ...'run_status match_file suppress_check ledger credits_show flow_run'.split(' '),
     ])
-    expect(await here.run('mcp --tools account_enrich')).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining('Did you mean accounts_enrich?'),
+    expect(JSON.stringify(usual).length).toBeLessThan(24_000)
+    const people = usual.find(({ name }) => name === 'leads_advanced_search')?.inputSchema.properties
+    expect(people?.functions).toMatchObject({
+      items: { type: 'string' },
+      description: expect.stringMatching(/by id or name: .*Sales/),
     })
+    expect(people?.seniority_levels).toMatchObject({ description: expect.stringContaining('CXO') })
+    const namesOf = async (...argv: string[]) => (await toolsOf(...argv)).map(({ name }) => name)
+    expect(await namesOf('--tools', 'leads_enrich,ledger')).toEqual([...names, 'leads_enrich'])
+    expect(await namesOf('--areas', 'credits,files')).toEqual([
+      ...names,
+      ...'credits_consumption resume_run stop_run'.split(' '),
+    ])
+    expect((await namesOf('--areas', 'all')).length).toBeGreaterThan(50)
+    for (const [flag, name, meant] of [
+      ['--tools', 'account_enrich', 'accounts_enrich'],
+      ['--areas', 'acounts', 'accounts'],
+    ])
+      expect(await here.run(`mcp ${flag} ${name}`)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining(`Did you mean ${meant}?`),
+      })
+  })
+
+  it('says what is wrong with a file in the fields of its tool', async () => {
+    write('list.csv', companies(2))
+    write('odd.csv', 'colour\nred\n')
+    const { refused } = await connectAgent(here.home, ['--max-credits', '9'])
+    const quote = { operation: 'accounts_enrich', file: 'list.csv' }
+    for (const given of [
+      { ...quote, file: 'odd.csv' },
+      { ...quote, file: 'none.csv' },
+      { ...quote, map: { domain: 'Webseite' } },
+      { ...quote, map: { domian: 'domain' } },
+      { ...quote, sheet: 'Two' },
+      { ...quote, max_age: 'soon' },
+      { ...quote, skip_known: ['list:None'] },
+      { ...quote, operation: 'contacts_enrich_sync' },
+    ]) {
+      const { error, hint } = await refused('quote_file', given)
+      expect(error).not.toBe('')
+      expect(`${error} ${hint.replaceAll(/[^.]*prospect [^.]*/g, '')}`).not.toMatch(/(?:^|\s)--?[a-z]/)
+    }
+  })
+
+  it('says that a run has failed of which no row could be looked up', async () => {
+    write('list.csv', 'name,domain,note\n,,a\n,,b\n')
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
+    expect(await call('run_file', run)).toMatchObject({ status: 'failed', counts: { rows: 2, invalid: 2 } })
   })
 
   it('answers work that takes longer with its id, and returns what it did not cost when it has ended', async () => {
@@ -404,9 +453,12 @@ describe('prospect mcp', () => {
     expect(await call('intents_stack', { stacks: ['react'], limit: 3 })).toEqual({
       status: 'working',
       id: '00000000-0000-4000-8000-00000000000a',
-      next: 'Call searches_get with this id later.',
+      next: 'Call run_status with this id later, or searches_get.',
     })
     await expect(call('intents_stack', { stacks: ['react'], limit: 1 })).rejects.toThrow('Budget reached')
+    expect(await call('run_status', { run: '00000000-0000-4000-8000-00000000000a' })).toMatchObject({
+      status: 'working',
+    })
   })
 
   it('passes on an answer of a server that differs from the documented one', async () => {

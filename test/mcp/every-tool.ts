@@ -46,6 +46,9 @@ export async function callEveryTool(
       yes: 2,
     },
   )
+  expect(await call('suppress_check', { value: 'someone@other.example' })).toMatchObject({
+    suppressed: false,
+  })
   expect((await call('ledger', { by: ['operation'] })).items).toContainEqual(
     expect.objectContaining({ operation: 'accounts.enrich' }),
   )

@@ -103,7 +103,17 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
     closeAfterTest({ close: async () => own.remove() })
     await readyForTools(own)
     const inspect = async (...args: string[]) => {
-      const server = [process.execPath, prospect, 'mcp', '--root', own.home, '--max-credits', '900']
+      const server = [
+        process.execPath,
+        prospect,
+        'mcp',
+        '--root',
+        own.home,
+        '--max-credits',
+        '900',
+        '--areas',
+        'all',
+      ]
       const { stdout, stderr, exitCode } = await tool(
         'inspector/clients/launcher/build/index.js',
         '--cli',

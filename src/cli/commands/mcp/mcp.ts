@@ -37,7 +37,11 @@ const mcpOptions = optionRows({
     costs,
   ],
   root: ['<folder>', 'the only folder that files are read from and written to (default: the current one)'],
-  tools: ['<names>', 'only these tools, or those of an area: quote_file,accounts,files'],
+  areas: [
+    '<names>',
+    'also the tools of these areas: accounts,contacts,files, or all (default: the usual tools)',
+  ],
+  tools: ['<names>', 'also these tools: leads_enrich,resume_run'],
   allowCommands: ['', 'let flows start programs and send rows to addresses'],
   http: ['', 'serve over HTTP on this machine, to clients with a token'],
   port: ['<n>', `with --http: the port, 0 for a free one (default: ${defaultPort})`, port],
@@ -115,21 +119,29 @@ async function serveHttp(
   }
 }
 
-/** Returns the chosen tools. Throws UsageError for a name that no tool and no area has. */
-async function chooseTools(context: Context, { tools: names, allowCommands }: Options) {
-  const { operationTools } = await import('../../../mcp/tools.js')
+/** Returns the usual tools, then those that are added. Throws UsageError for a name that no tool or no area has. */
+async function chooseTools(context: Context, { tools, areas, allowCommands }: Options) {
+  const { operationTools, usualTools } = await import('../../../mcp/tools.js')
   const { fileTools } = await import('../../../mcp/file-tools.js')
-  const own = await operationTools(!context.isLocal(), (row) => context.priced(row))
+  const own = await operationTools((row) => context.priced(row))
   const all = [...own, ...fileTools(allowCommands === true)]
-  if (names === undefined) return all
-  const read = listOf([...new Set(all.flatMap(({ name, area }) => [name, area]))])
-  let wanted: readonly string[]
-  try {
-    wanted = read(names, [])
-  } catch (error) {
-    throw new UsageError(`--tools does not take "${names}".`, (error as Error).message)
+  const wanted = (flag: string, names: string | undefined, known: readonly string[]): readonly string[] => {
+    try {
+      return names === undefined ? [] : listOf([...new Set(known)])(names, [])
+    } catch (error) {
+      throw new UsageError(`${flag} does not take "${names}".`, (error as Error).message)
+    }
   }
-  return all.filter(({ name, area }) => wanted.includes(name) || wanted.includes(area))
+  const named = wanted(
+    '--tools',
+    tools,
+    all.map(({ name }) => name),
+  )
+  const kept = wanted('--areas', areas, ['all', ...all.map(({ area }) => area)])
+  const isAdded = ({ name, area }: (typeof all)[number]) =>
+    !usualTools.includes(name) && (named.includes(name) || kept.includes(area) || kept.includes('all'))
+  // A client that takes only so many takes the first ones.
+  return [...usualTools.flatMap((name) => all.filter((tool) => tool.name === name)), ...all.filter(isAdded)]
 }
 
 function documentsFolder(): string {
