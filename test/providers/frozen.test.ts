@@ -1,0 +1,122 @@
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import { machine } from '../support/command.js'
+import { perFile } from '../support/each.js'
+import { freshSchema } from '../support/postgres.js'
+import { launch, launchServer, prospect } from '../support/processes.js'
+import { until } from '../support/until.js'
+import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
+
+const dns = perFile(vendorNames)
+const who = ['--first-name', 'Ada', '--last-name', 'King', '--domain', 'acme.example']
+const argv = ['contacts', 'waterfall', ...who, '--enrichment-type', 'email', '--sync', '--json']
+
+const inFile = async () => ({ env: {}, drop: async () => {} })
+const onServer = async () => {
+  const { url, drop } = await freshSchema()
+  return { env: { PROSPECT_DATABASE_URL: url }, drop }
+}
+
+/** A workspace whose only vendor keeps its first answer until it is let go, and how old answers may be that are used again. */
+async function opened(place: typeof inFile | typeof onServer, maxAge: string) {
+  const { env, drop } = await place()
+  const held: ServerResponse[] = []
+  const answer = (response: ServerResponse, times: number) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        data: { email: `ada${times}@acme.example`, verification: { status: 'valid' } },
+        spent: 10,
+      }),
+    )
+  const vendor = await fakeVendor((_, times, response, charge) => {
+    charge()
+    if (times === 1) held.push(response)
+    else answer(response, times)
+  })
+  const here = machine()
+  await here.run(['init'], { env })
+  await addProvider(here, `max_age: ${maxAge}\n${fakeFile(vendor.origin)}`, env)
+  const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: dns.address, ...env }
+  const location =
+    'PROSPECT_DATABASE_URL' in env ? String(env.PROSPECT_DATABASE_URL) : join(here.home, 'engine.db')
+  const inStore = async <T>(sql: string) => {
+    const store = await openEngineDatabase(location)
+    return store.transaction((tx) => tx.all<T>(sql)).finally(() => store.close())
+  }
+  const [apiKey = ''] = /pk_\w+/.exec(here.read('credentials.json')) ?? []
+  const serve = () => launchServer(prospect, ['serve', '--port', '0', '--json'], here.home, own)
+  const [first, second] = [await serve(), await serve()]
+  onTestFinished(async () => {
+    first.server.kill('SIGCONT')
+    await Promise.all([first.stop(), second.stop()])
+    here.remove()
+    await vendor.close()
+    await drop()
+  })
+  let clients = 0
+  // Each from a home of its own: nobody waits for what another one has asked.
+  const askAt = ({ line }: typeof first) =>
+    launch(prospect, argv, here.home, {
+      PROSPECT_HOME: join(here.home, `client${++clients}`),
+      PROSPECT_API_KEY: apiKey,
+      PROSPECT_BASE_URL: (JSON.parse(line) as { base_url: string }).base_url,
+    })
+  const ask = () => askAt(second)
+  const waiting = askAt(first)
+  await until(() => held.length === 1)
+  first.server.kill('SIGSTOP')
+  // As if it had stood still for longer than its lease.
+  await inStore('UPDATE provider_calls SET lease_until = 0 RETURNING 1')
+  return {
+    vendor,
+    ask,
+    wake: async () => {
+      answer(held[0] as ServerResponse, 1)
+      first.server.kill('SIGCONT')
+      return await waiting
+    },
+    calls: () =>
+      inStore<{ attempt: number; state: string; answer: string | null; cost: number }>(
+        `SELECT attempt, state, answer, cost FROM provider_calls WHERE sent_as IS NULL ORDER BY attempt`,
+      ),
+    cost: async () => {
+      const { stdout } = await launch(prospect, ['ledger', '--by', 'provider', '--json'], here.home, own)
+      return (JSON.parse(stdout) as { cost: number }[]).map(({ cost }) => cost)
+    },
+    spent: () => inStore<{ spent: number }>(`SELECT spent FROM provider_budgets WHERE run LIKE 'day %'`),
+  }
+}
+
+describe.each([
+  ['SQLite', inFile],
+  ['PostgreSQL', onServer],
+] as const)(
+  'a server that froze for longer than its lease while a vendor had its question, over %s',
+  (_, place) => {
+    it('is paid once: nobody asks again, and its answer counts when it wakes', async () => {
+      const { vendor, ask, wake, calls, cost, spent } = await opened(place, '90d')
+      expect((await ask()).exitCode).toBe(10)
+      const { stdout, exitCode } = await wake()
+      expect([exitCode, stdout]).toEqual([0, expect.stringContaining('ada1@acme.example')])
+      expect((await ask()).stdout).toContain('ada1@acme.example')
+      expect([vendor.charged(), await cost(), await spent()]).toEqual([1, [1], [{ spent: 1_000_000 }]])
+      expect(await calls()).toMatchObject([{ attempt: 1, state: 'found' }])
+    })
+
+    it('does not replace a newer answer, and each of both is paid once', async () => {
+      const { vendor, ask, wake, calls, cost, spent } = await opened(place, '1s')
+      expect((await ask()).exitCode).toBe(10)
+      // What is known is too old by now to be used again.
+      await expect.poll(async () => (await ask()).stdout, { interval: 200 }).toContain('ada2@acme.example')
+      await wake()
+      const all = await calls()
+      expect(all.map(({ attempt, state, answer }) => [attempt, state, JSON.stringify(answer)])).toEqual([
+        [1, 'found', expect.stringContaining('ada1@')],
+        [2, 'found', expect.stringContaining('ada2@')],
+      ])
+      expect([vendor.charged(), await cost(), await spent()]).toEqual([2, [2], [{ spent: 2_000_000 }]])
+    })
+  },
+)
