@@ -3,6 +3,7 @@ import { isCountry } from '../api/values/dates.js'
 import { once } from '../api/values/objects.js'
 import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
+import { toPlainText } from './spelling.js'
 
 // Only files need the names of countries, so they are loaded on first use.
 const require = createRequire(import.meta.url)
@@ -26,14 +27,14 @@ export function toCountryCode(text: string): string | undefined {
 }
 
 function readCountryCode(text: string): string | undefined {
-  const trimmed = text.trim()
+  const trimmed = toPlainText(text).trim()
   const upper = trimmed.toUpperCase()
   if (/^[A-Z]{2}$/.test(upper) && isCountry(upper)) return upper
   if (trimmed.length === 1) return Object.hasOwn(plates, trimmed) ? plates[trimmed] : undefined
   if (/^\d{3}$/.test(trimmed)) return countries().numericToAlpha2(trimmed)
   if (flag.test(trimmed)) return readFlag(trimmed)
   // Official lists write `Bahamas (the)`.
-  const whole = foldText(text)
+  const whole = foldText(trimmed)
   const folded = whole.replace(/^the | the$/g, '')
   if (folded === '' || ambiguous.has(whole)) return undefined
   return Object.hasOwn(spellings, folded) ? spellings[folded] : findCountryByName(upper, folded)

@@ -23,6 +23,10 @@ beforeAll(async () => {
 
 const leaseMs = '1500'
 
+/** How often a test kills or freezes: as `PROSPECT_TEST_KILLS` or `PROSPECT_TEST_FREEZES` says, to look for longer. */
+const often = (what: 'KILLS' | 'FREEZES', few: number, many: number): number =>
+  Number(process.env[`PROSPECT_TEST_${what}`] ?? tries(few, many))
+
 /** Kills workers so many times, evenly over the progress of their work, until all of that is done. Returns how often. */
 async function killOverProgress(crew: ReturnType<typeof startCrew>, kills: number, work: AcceptedWork) {
   let killed = 0
@@ -53,7 +57,8 @@ describe.each([
   const work = perTest<AcceptedWork>(() => open())
 
   it('lose no job and store no record twice', async () => {
-    const [jobs, killings] = [tries(5, 100), tries(1, 6)]
+    const killings = often('KILLS', 1, 6)
+    const jobs = Math.max(tries(5, 100), killings)
     const size = tries(2, 4)
     await acceptMixed(work, jobs)
     const crew = startCrew(size, worker, work.file, leaseMs, '40', '1000000')
@@ -61,6 +66,27 @@ describe.each([
     expect(await crew.end()).toEqual(Array(size).fill(0))
     expect(kills).toBe(killings)
     expect(await expectNothingLost(work)).toMatchObject({ jobs })
+  })
+
+  it('lose no job and store no record twice where they freeze for longer than their lease', async () => {
+    const freezes = often('FREEZES', 1, 6)
+    await acceptMixed(work, Math.max(tries(5, 50), 2 * freezes))
+    const crew = [1, 2, 3].map(() => start(worker, work.file, leaseMs, '40', '1000000'))
+    let frozen = 0
+    for (let done = await progressOf(work); done < 1; done = await progressOf(work)) {
+      const one = crew[frozen % 2]?.child
+      if (done > (frozen + 0.5) / (freezes + 1) && frozen < freezes) {
+        frozen++
+        one?.kill('SIGSTOP')
+        await pause(2 * Number(leaseMs))
+        one?.kill('SIGCONT')
+        // More to do, so that the last one of them also loses something.
+        if ((await progressOf(work)) > 0.9 && frozen < freezes) await acceptMixed(work, 10)
+      } else await pause(20)
+    }
+    expect(await Promise.all(crew.map(({ stop }) => stop()))).toEqual([0, 0, 0])
+    expect(frozen).toBe(freezes)
+    await expectNothingLost(work)
   })
 
   it('lose nothing to a worker that froze and lost its job', async () => {

@@ -147,6 +147,30 @@ describe('records in several spellings', () => {
     },
   )
 
+  it.each(of('email', 'profile', 'domain', 'name'))(
+    'are one for a lookup of the catalogue: $one',
+    async ({ kind, one, others }) => {
+      const [name = '', company = ''] = named(one)
+      const ids = { email: 'email', profile: 'network_url', domain: 'domain', name: 'full_name' }
+      const known = {
+        ...(kind === 'domain' ? { name: 'Acme' } : { company_name: 'Acme', full_name: 'Ada Byron' }),
+        ...(kind === 'name' ? { full_name: name, company_domain: company } : { [ids[kind as 'email']]: one }),
+      }
+      await here.fill(kind === 'domain' ? 'companies' : 'people', JSON.stringify([known]))
+      const [command, , field] = lookups[kind]
+      for (const other of others) {
+        const [full, at] = named(other)
+        const [first = '', ...last] = full.split(/\s+/)
+        const asked =
+          kind === 'name'
+            ? ['--first-name', first, '--last-name', last.join(' '), '--domain', at]
+            : [`--${field.replaceAll('_', '-')}`, other]
+        const { code, stderr } = await here.run([...command.split(' '), ...asked, '--json'])
+        expect([other, code, stderr]).toEqual([other, 0, expect.anything()])
+      }
+    },
+  )
+
   it('are as many people as there are, where names are like each other', async () => {
     const others =
       'Michael Bauer|Michal Bauer|Joe Smith|Jo Smith|Li Xue|Li Xu|Rafael King|Rafal King|Ada King, Jr.|Ada King'

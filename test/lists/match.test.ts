@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { ListKind, Match } from '../../src/lists/list-index.js'
 import { rowInput } from '../../src/runs/input/mapping.js'
 import { mapList, openMatcher, tableList } from '../../src/runs/lists.js'
+import { tries } from '../support/effort.js'
 import { casesOf } from '../support/fixtures.js'
 
 const opened: (() => void)[] = []
@@ -370,6 +371,67 @@ describe('a match of lists', () => {
       lines,
     })
   })
+
+  it.each(['companies', 'people'] as const)(
+    'finds in a long list what of a file is there, in another spelling, and nothing that only looks like it: %s',
+    async (kind) => {
+      const [asked, known] = tries([300, 2_000], [3_000, 20_000])
+      const random = createRandom(4_711)
+      const word = (at: number) =>
+        [...at.toString(26)].map((digit) => 'abcdefghijklmnopqrstuvwxyz'[Number.parseInt(digit, 26)]).join('')
+      const letters = ['ü', 'ö', 'ä', 'é', 'ø', 'å']
+      const header =
+        kind === 'companies' ? ['name', 'domain', 'country'] : ['full_name', 'email', 'company_name']
+      const rowOf = (at: number): string[] => {
+        const name = `Zorv${letters[at % 6]}x ${word(at)}q`
+        if (kind === 'companies') return [name, at % 3 === 0 ? '' : `site-${at}.example`, 'DE']
+        return [`Anna ${name}`, at % 3 === 0 ? '' : `anna.${at}@post.example`, `Firma ${word(at % 97)}k`]
+      }
+      const spelt: Spelling[] = [
+        (text) => text.toUpperCase(),
+        (text) => text.normalize('NFD'),
+        (text) =>
+          text
+            .replace(/(?<=.)ü/g, 'ue')
+            .replace(/(?<=.)ö/g, 'oe')
+            .replace(/(?<=.)ä/g, 'ae'),
+        (text) => `${text.slice(0, 3)}\u200b${text.slice(3)}`,
+      ]
+      const tableOf = (rows: readonly string[][]) => ({
+        header,
+        notes: [],
+        samples: header.map((_, at) =>
+          rows
+            .slice(0, 100)
+            .map((row) => row[at] ?? '')
+            .filter(Boolean),
+        ),
+        async *rows() {
+          yield rows.map((cells, at) => ({ cells, line: at + 2, start: 0 }))
+        },
+      })
+      const list = tableOf(Array.from({ length: known }, (_, at) => rowOf(at)))
+      // Every other row is about somebody in the list; the rest has the beginning of a name that is there.
+      const rows = Array.from(
+        { length: asked },
+        (_, at): readonly [line: number | undefined, cells: string[]] => {
+          const number = random.next(known)
+          if (at % 2 === 0) return [number + 2, rowOf(number).map((cell) => random.pick(spelt)(cell))]
+          const [name = '', , last = ''] = rowOf(number)
+          return [undefined, [`${name}ux`, '', last]]
+        },
+      )
+      const file = tableOf(rows.map(([, cells]) => cells))
+      const matcher = await openMatcher(home, kind, [tableList('list', list, mapList(list, 'list', kind))])
+      const toFields = rowInput(mapList(file, 'file', kind).mapping)
+      const wrong = rows.flatMap(([line, cells]) => {
+        const { verdict, lines } = matcher.find(toFields(cells))
+        const expected = line === undefined ? ['no', undefined] : ['yes', line]
+        return verdict === expected[0] && lines[0] === expected[1] ? [] : [[cells, verdict, lines, expected]]
+      })
+      expect(wrong).toEqual([])
+    },
+  )
 
   it('has the same fingerprint for the same rows in another order, and another one for other rows', async () => {
     const { table } = generateTable('companies', 50, createRandom(1))
