@@ -287,6 +287,14 @@ export const isNameInDomain = (cell: string): boolean =>
 export const isDomainInName = (cell: string): boolean =>
   toValueKind(cell) === 'web address' && hasKnownSuffix(cell) && toCompanyDomain(cell) !== undefined
 
+/** Returns the parts of a name that has its domain behind it in brackets, as HubSpot writes companies. */
+export function toNameAndDomain(value: unknown): { name: string; domain: string } | undefined {
+  if (typeof value !== 'string' || !value.endsWith(')')) return undefined
+  const [, name, domain] = /^(.*\S)\s*\(\s*([^\s()]+\.[^\s()]+)\s*\)$/s.exec(value) ?? []
+  const isBoth = name && domain && isDomainInName(domain) && toCompanyDomain(domain, name) !== undefined
+  return isBoth ? { name, domain } : undefined
+}
+
 /** Text that is no profile, email address or phone number: most cells. */
 const unremarkable = /^[^@/\d]*$/
 

@@ -38,6 +38,7 @@ import {
   toDomain,
   toDomainCell,
   toEmail,
+  toNameAndDomain,
   toSoleKind,
   toValueKind,
   type ValueKind,
@@ -494,6 +495,8 @@ export function createRowReader(
     input: (cells: readonly string[], leaveOut?: LeaveOut): Input => {
       let input = read(cells)
       if (name !== undefined && domain !== undefined) {
+        const both = toNameAndDomain(input[name])
+        if (both) input = { ...input, [name]: both.name, [domain]: input[domain] ?? both.domain }
         const [written, site] = [input[name], input[domain]]
         if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
           const { [domain]: _, ...others } = input
