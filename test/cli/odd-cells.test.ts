@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { answering, ends, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
+import { workbookOf } from '../support/workbooks.js'
 
 const here = perFile(machine)
 
@@ -324,6 +325,78 @@ it('names are in one line, without what a web page writes for a letter', async (
       'X&Y;',
     ]),
   ).toEqual(['Acme GmbH', 'Birch & Co', "D'Or", 'A & B', 'X&Y;']))
+
+it('names with their domain in brackets behind them are both', async () => {
+  here.write(
+    'hubspot.csv',
+    [
+      'Associated Company',
+      'Acme Robotics GmbH (acme-robotics.example)',
+      'Birch (birch.example )',
+      'Acme (formerly Node.js)',
+      'Cedar (Munich)',
+      'Dogwood (linkedin.com)',
+    ].join('\n'),
+  )
+  here.write('sites.csv', 'Company,Website\nAcme GmbH (acme.example),other.example\n')
+  const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+  for (const file of ['hubspot', 'sites'])
+    await here.run(`accounts enrich --csv ${file}.csv -o ${file}-out.csv --fail-on none`, { caller: target })
+  expect(target.asked.map(({ input }) => [input.name, input.domain])).toEqual([
+    ['Acme Robotics GmbH', 'acme-robotics.example'],
+    ['Birch', 'birch.example'],
+    ['Acme (formerly Node.js)', undefined],
+    ['Cedar (Munich)', undefined],
+    ['Dogwood (linkedin.com)', undefined],
+    ['Acme GmbH', 'other.example'],
+  ])
+})
+
+it('addresses that cells of a workbook lead to are read where their column is for addresses', async () => {
+  const rels = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
+  const links = [
+    'https://acme.example/?a=1&amp;b=2',
+    'https://elsewhere.example',
+    'https://birch.example',
+    'mailto:jo@cedar.example',
+  ]
+  const refs = ['B2', 'A2', 'B3', 'B5']
+  const text = (value: string) => `<c t="inlineStr"><is><t>${value}</t></is></c>`
+  const row = (...cells: string[]) => `<row>${cells.join('')}</row>`
+  const rows = [
+    row(text('Company'), text('Website')),
+    row(text('Acme'), text('Website')),
+    row(text('Birch'), text('own.example')),
+    row(text('Fir'), '<c t="str"><f>HYPERLINK("https://fir.example/de","Visit")</f><v>Visit</v></c>'),
+    row(text('Cedar'), text('Mail us')),
+  ].join('')
+  const main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+  here.write(
+    'links.xlsx',
+    workbookOf({
+      sheets: { Sheet1: '' },
+      parts: {
+        'xl/worksheets/sheet1.xml': `<worksheet ${main} xmlns:r="${rels}"><sheetData>${rows}</sheetData><hyperlinks>${refs
+          .map((ref, at) => `<hyperlink ref="${ref}" r:id="rId${at + 1}"/>`)
+          .join('')}</hyperlinks></worksheet>`,
+        'xl/worksheets/_rels/sheet1.xml.rels': `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${links
+          .map(
+            (link, at) =>
+              `<Relationship Id="rId${at + 1}" Type="${rels}/hyperlink" Target="${link}" TargetMode="External"/>`,
+          )
+          .join('')}</Relationships>`,
+      },
+    }),
+  )
+  const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+  await here.run('accounts enrich --csv links.xlsx -o links-out.csv --fail-on none', { caller: target })
+  expect(target.asked.map(({ input }) => [input.name, input.domain])).toEqual([
+    ['Acme', 'https://acme.example/?a=1&b=2'],
+    ['Birch', 'own.example'],
+    ['Fir', 'https://fir.example/de'],
+    ['Cedar', undefined],
+  ])
+})
 
 describe('cells of names of people', () => {
   it('are sent without pronouns and degrees, and as the same person', async () => {

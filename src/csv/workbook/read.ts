@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs'
 import { posix } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
+import { once } from '../../api/values/objects.js'
 import { cellWriter } from '../cells.js'
-import { isColumnName } from '../names.js'
+import { isColumnName, normaliseName, synonymsOf } from '../names.js'
 import type { UncalculatedColumn } from '../uncalculated.js'
 import { type Archive, type GrowthLimit, openArchive } from './archive.js'
 import { decodeEscapes, formatValue, type NumberFormat, numberFormatOf } from './values.js'
@@ -46,7 +47,7 @@ export async function readWorkbook({ workbook, sheet, csv }: ReadTask): Promise<
     if (!archive.has(part)) throw new Refusal('workbook.damaged', { path: workbook, cause: 'sheet' })
     const rows = new CsvRows(csv, archive.limit)
     const formulas = new Formulas()
-    await readSheet(archive, part, lookups, rows, formulas)
+    await readSheet(archive, part, lookups, rows, formulas, await readLinks(archive, part))
     rows.end()
     return {
       sheet: name,
@@ -92,16 +93,72 @@ async function readParts(archive: Archive, path: string) {
 }
 
 async function readRelations(archive: Archive, part: string) {
-  const relations: { readonly id: string; readonly type: string; readonly part: string }[] = []
+  const relations: Record<'id' | 'type' | 'part' | 'target', string>[] = []
   const folder = posix.dirname(part)
   await archive.parse(posix.join(folder, '_rels', `${posix.basename(part)}.rels`), {
     open(name, { Id: id = '', Type: type = '', Target: target = '' }) {
       if (name !== 'Relationship') return
       const path = target.startsWith('/') ? target.slice(1) : posix.join(folder, target)
-      relations.push({ id, type: type.slice(type.lastIndexOf('/') + 1), part: path })
+      relations.push({ id, type: type.slice(type.lastIndexOf('/') + 1), part: path, target })
     },
   })
   return relations
+}
+
+/** Where the cells of a sheet lead to, by the reference of the cell. */
+type Links = ReadonlyMap<string, string>
+
+/** Spreadsheets have no more. */
+const maxLinks = 65_530
+
+/** Returns the addresses that cells of a sheet lead to. They stand behind its rows, so that only a sheet with any is read for them. */
+async function readLinks(archive: Archive, sheet: string): Promise<Links> {
+  const links = new Map<string, string>()
+  const relations = (await readRelations(archive, sheet)).filter(({ type }) => type === 'hyperlink')
+  if (relations.length === 0) return links
+  const targets = new Map(relations.map(({ id, target }) => [id, target]))
+  await archive.parse(sheet, {
+    open(name, attributes) {
+      if (name !== 'hyperlink' || links.size >= maxLinks) return
+      const [, id = ''] = Object.entries(attributes).find(([key]) => key.endsWith(':id')) ?? []
+      const target = targets.get(id)
+      const [cell = ''] = (attributes.ref ?? '').split(':', 1)
+      if (target !== undefined && isWebAddress.test(target)) links.set(cell.toUpperCase(), target)
+    },
+  })
+  return links
+}
+
+const isWebAddress = /^https?:\/\/\S+$/i
+const linkFormula = /^\s*HYPERLINK\(\s*"(https?:\/\/[^"\s]+)"/i
+
+/** Names of columns whose cells are addresses. */
+const addressColumns = once(
+  () =>
+    new Set(
+      [
+        ['companies', 'domain'],
+        ['companies', 'website'],
+        ['companies', 'network_url'],
+        ['people', 'company_domain'],
+        ['people', 'network_profile_url'],
+        ['people', 'premium_profile_url'],
+      ].flatMap(([kind = '', field = '']) =>
+        [field, ...(synonymsOf(kind, field).sure ?? [])].map(normaliseName),
+      ),
+    ),
+)
+
+/** Takes the address that a cell leads to, where its text is none and its column is for addresses. */
+class LinkedCells {
+  readonly #columns = new Set<number>()
+
+  /** Returns the text of a cell; the first rows tell which columns are for addresses. */
+  read(text: string, row: number, column: number, link: string | undefined): string {
+    if (link !== undefined && this.#columns.has(column) && !/\S[.@]\S|:\/\//.test(text)) return link
+    if (row <= rowsOfBeginning && addressColumns().has(normaliseName(text))) this.#columns.add(column)
+    return text
+  }
 }
 
 const maxNames = 50
@@ -299,14 +356,21 @@ function lettersOf(column: number): string {
   return letters
 }
 
+/** Spreadsheets have no longer address. */
+const longestLink = 2_200
+
 async function readSheet(
   archive: Archive,
   part: string,
   lookups: SheetLookups,
   rows: SheetRows,
   formulas?: Formulas,
+  links?: Links,
 ) {
   const inline = new CellText()
+  const linked = new LinkedCells()
+  let formula = ''
+  let isInFormula = false
   let row = 0
   let column = 0
   let length = 0
@@ -334,24 +398,32 @@ async function readSheet(
         isInCell = true
         isFormula = false
         hasValue = false
+        formula = ''
       } else if (!isInCell) return
       else if (name === 'v') {
         isInValue = true
         hasValue = true
-      } else if (name === 'f') isFormula = true
+      } else if (name === 'f') isFormula = isInFormula = true
       else inline.open(name)
     },
     text(text) {
       if (isInValue) {
         value += text
         if (value.length > rowLimit) throw new Refusal('workbook.cell_too_long', { max: rowLimit })
+      } else if (isInFormula) {
+        if (formula.length < longestLink) formula += text
       } else if (isInCell) inline.add(text)
     },
     close(name) {
       if (name === 'v') isInValue = false
+      else if (name === 'f') isInFormula = false
       else if (name === 'c') {
         isInCell = false
-        const text = textOf(type, value, inline.text, style, lookups)
+        const written = textOf(type, value, inline.text, style, lookups)
+        const link =
+          (links && links.size > 0 ? links.get(`${lettersOf(column)}${row}`) : undefined) ??
+          (formula === '' ? undefined : linkFormula.exec(formula)?.[1])
+        const text = links && written !== '' ? linked.read(written, row, column, link) : written
         // Programs store an empty text as one.
         const isUncalculated = text === '' && isFormula && !(type === 'str' && hasValue)
         if (text !== '' || isUncalculated) formulas?.add(column, row, isUncalculated)
