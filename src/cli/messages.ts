@@ -243,7 +243,7 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.footer': { text: (details) => describeFooter(details as Footer) },
   'csv.no_header_left': { text: '--skip-lines {count} leaves no header in the beginning of the file.' },
   'csv.no_names': { text: 'this should name the columns, but all its cells are empty.' },
-  'csv.not_regular': { text: '{path} is not a regular file. To read from a pipe, use --csv - and redirect it to stdin.' },
+  'csv.not_regular': { text: '{path} is not a regular file. Give the path of one, or redirect a pipe to stdin and give - (in a command, --csv -).' },
   'csv.not_text': { text: ({ path = 'This', type }) => `${path} is ${fileTypes[String(type)]}` },
   'csv.not_utf8': { text: ({ found = 'for example windows-1252' }) => `this is not valid UTF-8. If the file has another encoding, name it with --encoding (${found}).` },
   'csv.nul': { text: 'there is a NUL character here, so this is no text file, or its encoding must be given with --encoding (for example utf-16le).' },

@@ -82,6 +82,18 @@ const countsNothing = (body: unknown): boolean => {
   return lists.length > 0 && lists.every(({ length }) => length === 0)
 }
 
+/** Says where a page has fewer rows than were asked for; `name` is how that was asked. */
+export function notifyShorterPage(
+  context: Pick<Context, 'notify'>,
+  reply: Reply,
+  name: string,
+  wanted: unknown,
+): void {
+  const { per_page: most } = paginationOf(reply)
+  if (typeof most === 'number' && typeof wanted === 'number' && most < wanted)
+    context.notify(`${name} ${formatNumber(wanted)}: a page has at most ${formatNumber(most)} rows.`)
+}
+
 /** Reports on stderr what a success means beside its body; returns the exit code. */
 export async function reportSuccess(
   context: Context,
@@ -99,10 +111,8 @@ export async function reportSuccess(
   // What an import found is reported when it has ended.
   if (operation.method === 'POST' && !operation.starts && countsNothing(reply.body))
     await notifyMissing(context, { operation, input })
-  const { has_more, total_count: total, per_page: most } = paginationOf(reply)
-  const { per_page: wanted } = input
-  if (typeof most === 'number' && typeof wanted === 'number' && most < wanted)
-    context.notify(`--per-page ${formatNumber(wanted)}: a page has at most ${formatNumber(most)} rows.`)
+  const { has_more, total_count: total } = paginationOf(reply)
+  notifyShorterPage(context, reply, '--per-page', input.per_page)
   const isChosen = [options.all, input.page, input.cursor].some((one) => one !== undefined)
   // JSON and tables say it themselves.
   if (has_more === true && !isChosen && !['json', 'table'].includes(formatOf(context))) {

@@ -15,6 +15,11 @@ it('says that a page has fewer rows than were asked for', async () => {
   await here.json('init')
   const ended = await here.run('lists list --per-page 501')
   expect([ended.code, ended.stderr]).toEqual([0, '--per-page 501: a page has at most 500 rows.\n'])
+  for (const request of ['/searches?per_page=501', '/searches -f per_page=501']) {
+    const raw = await here.run(`api get ${request}`)
+    expect([raw.code, raw.stderr]).toEqual([0, 'per_page 501: a page has at most 500 rows.\n'])
+  }
+  expect((await here.run('api get /searches?per_page=500')).stderr).toBe('')
   expect((await here.run('lists list --per-page 500')).stderr).toBe('')
 })
 

@@ -5,6 +5,7 @@ import { type Operation, operations } from '../../../api/operations/table.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
 import { type Fields, resultOr, withoutUndefined } from '../../../api/values/objects.js'
 import { writeTo } from '../../../runs/output/writer.js'
+import { notifyShorterPage } from '../../call/call.js'
 import { printRefusedBody } from '../../call/print.js'
 import { everyPage, type WholeReply, waitForRateLimits } from '../../call/send.js'
 import { createSpendingLayer } from '../../call/spending.js'
@@ -51,6 +52,8 @@ export const apiCommand: CommandFactory = ({ command }) =>
         status === 404 && rows.length === 0 ? { hint: 'Check the path. All of them: prospect openapi' } : {}
       if (!isOk(reply))
         return reportError(context, { ...reportOfAnswer(status, body, context.isLocal()), ...hint })
+      const perPage = new URL(createRequest(query).url).searchParams.get('per_page')
+      if (perPage !== null) notifyShorterPage(context, reply, 'per_page', Number(perPage))
       if (reply.incomplete) throw reply.incomplete
       return exitCodes.ok
     })
