@@ -137,7 +137,6 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
       ids,
       maxAgeMs,
       isKnown,
-      keepsKeys: false,
       sleep: pause,
       payerOf,
     })
@@ -211,7 +210,6 @@ export async function remote(settings: RemoteSettings): Promise<TypedCaller> {
     maxAgeMs,
     isKnown,
     names: rest.names,
-    keepsKeys: !isPostgres(state),
     sleep: pause,
     payerOf: async (key) => ({ target, workspace: toWorkspaceName(key), notBefore: 0 }),
   })

@@ -17,7 +17,7 @@ interface Payer {
   readonly clean?: ((id: OperationId, reply: Reply) => Promise<Reply>) | undefined
 }
 
-interface ReusePorts extends Pick<SingleLookupPorts, 'isKnown' | 'names' | 'keepsKeys'> {
+interface ReusePorts extends Pick<SingleLookupPorts, 'isKnown' | 'names'> {
   readonly database: Driver
   /** Path or address of that database. */
   readonly state: string

@@ -55,13 +55,13 @@ export interface SingleLookupPorts {
   /** Real time, by the clock of the database. */
   readonly clock: Pick<Clock, 'now'>
   readonly ids: Ids
-  /** Whether the target remembers the keys of calls without a known outcome, so that those go before the keys of lookups. */
-  readonly keepsKeys: boolean
   /** The words of the target for `network` and `premium`. */
   readonly names?: WireNames | undefined
   /** Whether the outcome of a call is known, and with `again` that of an earlier attempt under its key. */
   readonly isKnown: (ended: Reply | ConnectionLost, again: boolean) => boolean
   readonly sleep: (ms: number) => Promise<void>
+  /** Called when a lookup is sent again under the key of an attempt without a known outcome. */
+  readonly onAgain?: (() => void) | undefined
   /** Called when an equal lookup has been under way elsewhere for a second. */
   readonly onWait?: () => void
   readonly onStored?: (answeredAt: number) => void
@@ -240,11 +240,17 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const { key, row, input: before } = one.ask
     const isAgain = before !== undefined
     const own = row?.fresh === false ? row : undefined
-    const isGiven = own !== undefined || !ports.keepsKeys || options?.idempotencyKey !== undefined
-    const keyed = isGiven ? { idempotencyKey: key } : { freshKey: () => key }
+    if (isAgain) ports.onAgain?.()
     one.isSent = true
     one.isKnown = false
-    const ask = () => caller.call(id, before ?? input, { ...options, ...keyed, row: own }).catch(lostCall)
+    const ask = () =>
+      caller
+        .call(id, before ?? input, { ...options, idempotencyKey: key, row: own })
+        .catch((error: unknown) => {
+          // A refusal is thrown before anything is sent, such as that of a budget.
+          if (error instanceof ApiError) [one.isSent, one.isKnown] = [false, true]
+          return lostCall(error)
+        })
     const until = clock.now() + longestInProgressMs
     let reply = await ask()
     // What a killed process began is over soon.

@@ -263,12 +263,11 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
     await check('all has ended')
     const cost = shape.price * rows
     const spent = before - (await (there?.machine ?? here).balance(there ? {} : { env }))
-    expect([spent, await own.value('state', recorded), await ledger.value('state', recorded), note]).toEqual([
-      cost,
-      cost,
-      cost,
-      note,
-    ])
+    expect([spent, await own.value('state', recorded), note]).toEqual([cost, cost, note])
+    const byProxy = await ledger.value('state', recorded)
+    // A proxy records accepted work as its results pass: those that it was killed over are missing in its ledger.
+    const isPassing = there !== undefined && !isSingle && shape.points === points
+    expect([byProxy === cost || (isPassing && byProxy < cost), byProxy, note]).toEqual([true, byProxy, note])
     expect([await own.value('state', held), await place.value('state', held), note]).toEqual([0, 0, note])
     process.stderr.write(`${kind}, ${through}, ${database}: ${killed} kills\n`)
   },

@@ -48,7 +48,6 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
         answersKeys: true,
         clock: { now: () => now },
         ids: randomIds,
-        keepsKeys: false,
         isKnown,
         sleep: () => new Promise((resolve) => setImmediate(resolve)),
         onFault: (error) => {

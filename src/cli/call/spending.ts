@@ -25,7 +25,7 @@ import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
 import { waitOf } from '../options/webhooks.js'
 import { countOf, formatAge } from '../output/text.js'
-import { openOwnEngine } from '../target/local-target.js'
+import { openOwnEngine, sentAgain } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
@@ -333,8 +333,6 @@ export async function openStoredLookups(
     answersKeys,
     sleep: (ms) => context.sleep(ms),
     maxAgeMs: maxAgeGiven(context, given) ?? defaultMaxAgeMs,
-    // Where machines share the lookups, the memory of one does not know what another one has sent.
-    keepsKeys: target.kind === 'remote' && address === undefined,
     names: target.kind === 'remote' ? target.names : undefined,
     open: once(async () => {
       const database = await opened()
@@ -352,6 +350,7 @@ export async function openStoredLookups(
         notBefore: await answersFrom(context),
       }
     }),
+    onAgain: target.kind === 'remote' ? () => context.notify(sentAgain) : undefined,
     onWait: () => context.notify('An equal lookup is under way in another command: waiting for its answer.'),
     ...(onStored ? { onStored } : {}),
     onFault: async (error) => {

@@ -127,7 +127,8 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
   const own = memberAccounts({ ...engine, server })
   const limit = createServerLimit({ ...engine, server, onAccepted: work.hold })
   const spending = createSpendingLayer(context)
-  return [guard, own, suppressed, stored.recall, limit.layer, spending, work.layer, stored.keep]
+  // Spending is recorded before the answer is stored, which no later lookup pays for: a kill in between loses neither.
+  return [guard, own, suppressed, stored.recall, limit.layer, stored.keep, spending, work.layer]
 }
 
 function openProxiedWork(context: Context, names: WireNames | undefined) {
