@@ -17,9 +17,9 @@ import { shownTarget } from './target-name.js'
 
 export type InputFile = Awaited<ReturnType<typeof openInput>>
 
-const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true, isSheet: true }
+const sheetOptions = { encoding: 'utf-8', delimiter: ',', raw: true }
 
-type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet'>
+type InputPorts = RunHome & Pick<RunPorts, 'streams' | 'convertFile'>
 
 type ReadChoices = Pick<InputChoices, 'file' | 'sheet' | 'encoding' | 'delimiter' | 'skipLines' | 'header'> &
   Partial<Pick<InputChoices, 'raw'>>
@@ -56,15 +56,22 @@ export async function openInput(
   return { ...opened, id, isPiped: true, keep: folder.keep }
 }
 
-/** Opens a CSV file, or a sheet of a workbook, which is converted to a file that ends with this process. */
+/** Opens a CSV file, or a sheet of a workbook or a packed file, whose copy ends with this process. */
 async function openFile(
   ports: InputPorts,
   path: string,
   { encoding, delimiter, skipLines, header, raw, sheet }: ReadChoices,
 ): Promise<Table> {
-  const converted = await ports.convertSheet(path, sheet, () => openUnnamedFile(ports))
-  if (converted === undefined) {
-    const table = await openTable(path, { encoding, delimiter, skipLines, header, raw })
+  const converted = await ports.convertFile(path, sheet, () => openUnnamedFile(ports))
+  if (!converted?.isSheet) {
+    const table = await openTable(path, {
+      encoding,
+      delimiter,
+      skipLines,
+      header,
+      raw,
+      copy: converted?.copy,
+    })
     if (sheet === undefined) return table
     throw new Refusal('workbook.not_one', { path })
   }

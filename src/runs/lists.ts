@@ -249,7 +249,7 @@ function checkTaken(lists: readonly KnownList[], take: readonly string[]): void 
   }
 }
 
-export type ListPorts = RunHome & Pick<RunPorts, 'streams' | 'convertSheet' | 'claimFile' | 'records'>
+export type ListPorts = RunHome & Pick<RunPorts, 'streams' | 'convertFile' | 'claimFile' | 'records'>
 
 /** Whether a source of known rows is no file. */
 export const isRecords = (source: string): boolean => source === 'catalogue' || source.startsWith('list:')

@@ -4,7 +4,7 @@ import type { Note, Refusal } from '../api/calls/errors.js'
 import type { Operation, OperationId } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
-import type { ConvertedSheet } from '../csv/workbook/convert.js'
+import type { ConvertedFile } from '../csv/workbook/convert.js'
 import type { ListKind } from '../lists/list-index.js'
 import type { RowAnswer } from '../lookups/answer.js'
 import type { Lookups } from '../lookups/store.js'
@@ -106,14 +106,14 @@ export interface RunPorts extends RunHome {
     readonly cwd: string
   }
   /**
-   * Converts a sheet of a workbook to CSV in UTF-8, in the file that `openCopy` opens. Returns that file; `undefined` where
-   * the given one is no workbook. Throws a Refusal where it cannot be converted, or is another file that is no text.
+   * Converts a sheet of a workbook to CSV in UTF-8, or unpacks a file, to the file that `openCopy` opens. Returns that file;
+   * `undefined` where the given one is neither. Throws a Refusal where it cannot be converted, or is another file that is no text.
    */
-  convertSheet(
+  convertFile(
     path: string,
     sheet: string | undefined,
     openCopy: () => Promise<FileHandle>,
-  ): Promise<ConvertedSheet | undefined>
+  ): Promise<ConvertedFile | undefined>
   records(source: string, kind: ListKind): AsyncIterable<Fields>
   /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
   readonly screen?: {

@@ -1,5 +1,5 @@
 import { pickFields } from '../../api/values/objects.js'
-import { convertSheet } from '../../csv/workbook/convert.js'
+import { convertFile } from '../../csv/workbook/convert.js'
 import type { ListPorts } from '../../runs/lists.js'
 import type { RunPorts } from '../../runs/ports.js'
 import type { Context, StreamsContext } from '../context/context.js'
@@ -9,13 +9,13 @@ import { openFile } from '../output/output.js'
 
 export const filePorts = (
   context: StreamsContext,
-): Pick<RunPorts, 'openFile' | 'claimFile' | 'convertSheet' | 'notify'> => ({
+): Pick<RunPorts, 'openFile' | 'claimFile' | 'convertFile' | 'notify'> => ({
   openFile: (path, name, signal) => openFile(context, path, fileNameOf(name), signal),
   claimFile: (path, name, use) => context.claimFile(path, fileNameOf(name), use),
   notify: (note) => context.notify(typeof note === 'string' ? note : describe(note)),
-  convertSheet: (path, sheet, openCopy) =>
+  convertFile: (path, sheet, openCopy) =>
     interruptible(context.streams, (signal) =>
-      convertSheet(path, sheet, openCopy, signal, (chosen) =>
+      convertFile(path, sheet, openCopy, signal, (chosen) =>
         context.notify(describe({ code: 'workbook.sheet', details: { ...chosen } })),
       ),
     ),

@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type Details, interrupted, type LocalCode, Refusal, systemCode } from '../../api/calls/errors.js'
 import { isWorkbook } from '../encoding.js'
+import { unpack } from '../packed.js'
 import type { UncalculatedColumn } from '../uncalculated.js'
 import type { ChosenSheet, ReadTask } from './read.js'
 import type { WriteTask } from './write.js'
@@ -16,28 +17,34 @@ export type ConversionResult =
   | { readonly refusal: LocalCode; readonly details: Details }
   | { readonly message: string; readonly code: string | undefined }
 
-/** A sheet as CSV. */
-export interface ConvertedSheet {
+/** A sheet as CSV, or what a packed file has. */
+export interface ConvertedFile {
   readonly copy: FileHandle
+  /** Of a packed file, the copy is as somebody wrote it: its encoding and delimiter are recognised. */
+  readonly isSheet: boolean
   readonly uncalculated: readonly UncalculatedColumn[]
 }
 
 /** Does what `RunPorts` says; it also throws a Refusal when the signal aborts. `onSheet` is told which of several sheets is read. */
-export async function convertSheet(
-  workbook: string,
+export async function convertFile(
+  path: string,
   sheet: string | undefined,
   openCopy: () => Promise<FileHandle>,
   signal?: AbortSignal,
   onSheet?: (chosen: ChosenSheet) => void,
-): Promise<ConvertedSheet | undefined> {
-  if (!(await isWorkbook(workbook))) return undefined
+): Promise<ConvertedFile | undefined> {
+  const unpacked = await unpack(path, openCopy, signal)
+  if (unpacked) return { copy: unpacked, isSheet: false, uncalculated: [] }
+  if (!(await isWorkbook(path))) return undefined
   const copy = await openCopy()
-  const chosen = await convertWorkbook({ workbook, sheet, csv: copy.fd }, signal).catch((error: unknown) => {
-    if (systemCode(error) === undefined) throw error
-    throw new Refusal('workbook.unreadable', { path: workbook, cause: error })
-  })
+  const chosen = await convertWorkbook({ workbook: path, sheet, csv: copy.fd }, signal).catch(
+    (error: unknown) => {
+      if (systemCode(error) === undefined) throw error
+      throw new Refusal('workbook.unreadable', { path, cause: error })
+    },
+  )
   if (chosen && sheet === undefined && chosen.others.length > 0) onSheet?.(chosen)
-  return { copy, uncalculated: chosen?.uncalculated ?? [] }
+  return { copy, isSheet: true, uncalculated: chosen?.uncalculated ?? [] }
 }
 
 /** Keeps a conversion below 450 MB, with what is outside of the heap. */

@@ -84,15 +84,15 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   const [kind = '', file = ''] = args
   const { map, from, encoding, sheet, skipLines, dryRun: isDryRun = false } = options
   const converted =
-    file === '-' ? undefined : await openSheet(context, resolve(context.streams.cwd, file), sheet)
+    file === '-' ? undefined : await openCopy(context, resolve(context.streams.cwd, file), sheet)
   const copy = converted?.copy
-  if (copy === undefined && sheet !== undefined) {
-    await openInput(context, file)
+  const isSheet = converted?.isSheet ? true : undefined
+  if (!isSheet && sheet !== undefined) {
+    await openInput(context, file, copy)
     throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
   }
-  if (copy !== undefined && (from !== undefined || encoding !== undefined))
+  if (isSheet && (from !== undefined || encoding !== undefined))
     throw new Refusal('usage.workbook_options', { file })
-  const isSheet = copy === undefined ? undefined : true
   const pins = map && parsePins(map)
   const settings: ImportOptions = withoutUndefined({
     map: pins,
@@ -208,9 +208,9 @@ async function* untilSignal(signal: AbortSignal, bytes: AsyncIterable<Uint8Array
   }
 }
 
-/** Returns a copy of a sheet as CSV; `undefined` where the file is no workbook. */
-function openSheet(context: Context, path: string, sheet: string | undefined) {
-  return filePorts(context).convertSheet(path, sheet, async () => {
+/** Returns a copy of a sheet as CSV, or of what a packed file has; `undefined` for another file. */
+function openCopy(context: Context, path: string, sheet: string | undefined) {
+  return filePorts(context).convertFile(path, sheet, async () => {
     context.claimFile(path, 'FILE', 'read')
     const { openUnnamedFile } = await import('../../../runs/records.js')
     return openUnnamedFile(context)
