@@ -154,7 +154,7 @@ These files contain their address, number or profile:
     expect(report).toMatchObject({
       dry_run: false,
       catalogue: { people: 1, phones: 2, engagements: 1, posts: 2, mentions: 3 },
-      engine: { contacts: 2, records: 5, jobs: 3, replies: 3, mentions: 4 },
+      engine: { contacts: 2, records: 5, jobs: 3, replies: 4, mentions: 4 },
       state: { events: 1, answers: 4 },
       remaining: [],
       files: [],
