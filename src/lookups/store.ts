@@ -772,7 +772,9 @@ class StoredLookups {
    */
   #isInDoubt(one: EqualLookup, row: LookupRow): boolean {
     const { maxAgeMs, notBefore = 0, now, retryUnknown } = this.options
-    if (this.#isMine(one) || isSingle(this.run) || retryUnknown || one.input === null) return false
+    // A single lookup that is wanted all the same is made without asking here.
+    const isWanted = retryUnknown && !isSingle(this.run)
+    if (this.#isMine(one) || isWanted || one.input === null) return false
     if (maxAgeMs === undefined || one.asked_at < Math.max(notBefore, now() - maxAgeMs)) return false
     return reducedLimitOf(parseExact(one.input) as Input, row) === undefined
   }

@@ -5,6 +5,7 @@ import {
   type CallOptions,
   ConnectionLost,
   type Input,
+  isOk,
   type Layer,
   lostCall,
   type Reply,
@@ -13,13 +14,19 @@ import {
 import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
 import { isInProgress } from '../api/calls/retry.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
-import { isPriced } from '../api/operations/facts.js'
-import { type Operation, type OperationId, operation, rowOperation } from '../api/operations/table.js'
+import { inputsOfItems, isPriced } from '../api/operations/facts.js'
+import {
+  itemOperation,
+  type Operation,
+  type OperationId,
+  operation,
+  rowOperation,
+} from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toJson } from '../api/values/json.js'
 import { isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
-import { judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
+import { isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { RunLocks } from '../lookups/leases.js'
 import {
   type Ask,
@@ -36,6 +43,12 @@ import { identityOf } from './plan/lookup.js'
 /** How long to wait before an equal lookup is looked for again that is under way elsewhere, in milliseconds: at first, and later. */
 const [busyMs, longestMs] = [50, 500]
 const pollsBeforeNotice = 20
+
+/** How many items of a request for several are stored, where the others are asked for. */
+export interface StoredPart {
+  readonly stored: number
+  readonly items: number
+}
 
 export interface SingleLookupPorts {
   readonly open: () => Promise<{
@@ -64,7 +77,8 @@ export interface SingleLookupPorts {
   readonly onAgain?: (() => void) | undefined
   /** Called when an equal lookup has been under way elsewhere for a second. */
   readonly onWait?: () => void
-  readonly onStored?: (answeredAt: number) => void
+  /** Called with when an answer was got; of several, the oldest of those that are stored. */
+  readonly onStored?: (answeredAt: number, part?: StoredPart) => void
   /** Called when a paid answer could not be stored. */
   readonly onFault: (error: unknown) => Promise<void> | void
 }
@@ -227,6 +241,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       if (one?.is === 'ask')
         return { lookups, ask: one.ask, row, isSent: false, isKnown: true, isKept: false }
       if (one?.is === 'answered' && one.outcome.answer.status === 'found') return one.outcome
+      if (one?.is === 'answered' && isUnknown(one.outcome.answer)) return new ApiError('lookup_in_doubt')
       if (polls === pollsBeforeNotice) ports.onWait?.()
       await ports.sleep(polls < pollsBeforeNotice ? busyMs : longestMs)
     }
@@ -285,6 +300,21 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const own = await ownRun(id)
     await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, answer, key)
   }
+  /** Stores what a request for several has found, each as the reply to a lookup. */
+  const keepItems = async (
+    id: OperationId,
+    input: Input,
+    options: CallOptions,
+    reply: Reply,
+  ): Promise<void> => {
+    const inputs = inputsOfItems(input)
+    const results = isOk(reply) ? resultsOf(bodyOf(reply, names)) : []
+    if (results.length !== inputs.length) return
+    for (const [at, body] of results.entries()) {
+      const one = { status: operation(id).ok, body, headers: reply.headers, credits: 0 }
+      if (isObject(body)) await keepAnswer(id, inputs[at] ?? {}, options, one, undefined)
+    }
+  }
   const end = async ({ lookups, ask, row, isSent, isKnown, isKept }: Sent): Promise<void> => {
     if (isKept) return
     // What an earlier call has sent, and a request without a known outcome, stay on record, so that the key is used again.
@@ -319,6 +349,64 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       own.underWay.delete(row.ordinal)
     }
   }
+  /** Returns when the oldest of some stored answers was got. */
+  const oldestOf = (outcomes: readonly RowOutcome[]): number =>
+    Math.min(...outcomes.map(({ storedAt = clock.now() }) => storedAt))
+  /** Returns the stored answer to each item of a request for several, in their order. */
+  const findItems = async (
+    id: OperationId,
+    inputs: readonly Input[],
+    options?: CallOptions,
+  ): Promise<readonly (RowOutcome | undefined)[]> => {
+    const found: (RowOutcome | undefined)[] = []
+    for (const input of inputs) found.push(await find(id, await rowOf(id, input, options)))
+    return found
+  }
+  /** Returns the reply to a request for several whose answers are all stored. */
+  const replyOfItems = (outcomes: readonly RowOutcome[], options: CallOptions): Reply => {
+    const [first] = outcomes
+    const isOfKey = outcomes.every(({ key }) => key === first?.key)
+    const body = { results: outcomes.map(({ answer }) => answer.body) }
+    const answer = { status: 'found', error: null, body, credits: 0 } as const
+    const key = isOfKey ? (first?.key ?? null) : null
+    return replyOf({ answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key }, options)
+  }
+  /**
+   * Answers a request for several from the store, item by item, and sends the others. Under an idempotency key of the user's own
+   * it is sent as it is, since the key is for that request, unless all are stored.
+   */
+  const recallItems = async (
+    caller: Caller,
+    of: OperationId,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const inputs = inputsOfItems(input)
+    const outcomes = await findItems(of, inputs, options)
+    const stored = outcomes.filter((one) => one !== undefined)
+    if (stored.length === 0) return caller.call(id, input, options)
+    if (stored.length === inputs.length) {
+      onStored?.(oldestOf(stored))
+      return replyOfItems(stored, options)
+    }
+    if (options.idempotencyKey !== undefined) return caller.call(id, input, options)
+    const isAsked = (_: unknown, at: number) => outcomes[at] === undefined
+    const asked = inputs.filter(isAsked)
+    // Servers take two or more.
+    const isAlone = asked.length === 1
+    const reply = isAlone
+      ? await recall(caller).call(of, asked[0] ?? {}, options)
+      : await caller.call(id, withItems(input, isAsked), options)
+    const isNothing = isAlone && reply.status === 404
+    if (!isOk(reply) && !isNothing) return reply
+    const body = bodyOf(reply, names)
+    const answers = isNothing ? [null] : isAlone ? [body] : resultsOf(body)
+    if (answers.length !== asked.length) return reply
+    onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
+    const rest = [...answers]
+    const results = outcomes.map((outcome) => (outcome ? outcome.answer.body : rest.shift()))
+    const { credits } = reply
+    return { status: operation(id).ok, body: { results, credits_used: credits }, headers: {}, credits }
+  }
   const isAnswered = ({ idempotencyKey, maxAgeMs: most = maxAgeMs }: CallOptions): boolean =>
     Math.min(most, maxAgeMs) > 0 && (answersKeys || idempotencyKey === undefined)
   /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
@@ -332,6 +420,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
           asRow(operation(id)) && isAnswered(options) ? undefined : refusedNow(id, options, ...rest),
       }),
       call: async (id, input, options = {}) => {
+        const item = itemOperation(id)
+        if (item && isAnswered(options)) return recallItems(caller, item, id, input, options)
         const asked = isAnswered(options) ? await rowOf(id, input, options) : undefined
         if (!asked) return caller.call(id, input, options)
         const line = `${id} ${asked.identity}`
@@ -363,18 +453,22 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   const keep: Layer = (caller) => ({
     ...caller,
     call: async (id, input, options = {}) => {
-      if (!asRow(operation(id))) return caller.call(id, input, options)
+      const item = itemOperation(id)
+      if (!item && !asRow(operation(id))) return caller.call(id, input, options)
       const row = sent.size === 0 || !isAnswered(options) ? undefined : await rowOf(id, input)
       const one = row && sent.get(`${id} ${row.identity}`)
       const reply = await (one ? sendAsked(caller, one, id, input, options) : caller.call(id, input, options))
       // The reply that a key of the user's own brings back may be of any age, unless it was sent from here.
       const isOld = options.idempotencyKey !== undefined && reply.replayed !== undefined
       // The paid answer matters more than its copy.
-      if (!isOld || one?.ask.input !== undefined)
-        await keepAnswer(id, input, options, reply, one).catch((error: unknown) => {
-          startOver(error)
-          return onFault(error)
-        })
+      if (isOld && one?.ask.input === undefined) return reply
+      const keeping = item
+        ? keepItems(item, input, options, reply)
+        : keepAnswer(id, input, options, reply, one)
+      await keeping.catch((error: unknown) => {
+        startOver(error)
+        return onFault(error)
+      })
       return reply
     },
   })
@@ -409,6 +503,12 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     open: async () => void (await ports.open()),
     /** Returns when the target gave the stored reply to a lookup; `undefined` where it would be sent. */
     find: async (id: OperationId, input: Input) => {
+      const item = itemOperation(id)
+      if (item) {
+        const outcomes = await findItems(item, inputsOfItems(input))
+        const stored = outcomes.filter((one) => one !== undefined)
+        return stored.length > 0 && stored.length === outcomes.length ? oldestOf(stored) : undefined
+      }
       const found = await find(id, await rowOf(id, input))
       return found && (found.storedAt ?? clock.now())
     },
@@ -441,6 +541,22 @@ function asRow(row: Operation): Operation | undefined {
   const found = rowOperation(row)
   return found.batch && found
 }
+
+const resultsOf = (body: unknown): readonly unknown[] =>
+  isObject(body) && Array.isArray(body.results) ? body.results : []
+
+/** Returns the request with some of its items. */
+const withItems = (input: Input, isAsked: (item: unknown, at: number) => boolean): Input =>
+  Object.fromEntries(
+    Object.entries(input).map(([name, value]) => {
+      const isList = (name === 'accounts' || name === 'leads') && Array.isArray(value)
+      return [name, isList ? value.filter(isAsked) : value]
+    }),
+  )
+
+/** Returns a body in our words, also where it is passed on as it came. */
+const bodyOf = ({ body, wire }: Reply, names: WireNames | undefined): unknown =>
+  wire ? parseExact(textOf(wire, names)) : body
 
 /** Returns a body that is passed on as it came, as text in our words. */
 function textOf(wire: Uint8Array, names: WireNames | undefined): string {

@@ -54,6 +54,15 @@ describe('a wrong command', () => {
     )
   })
 
+  it.each([
+    'engine keys revoke no-such-id',
+    'engine members set nobody@b.co --weekly-limit 1',
+    'engine keys create --member nobody@b.co',
+  ])('exits 9 where there is none of that name, as other commands do: %s', async (line) => {
+    const { code, stdout, stderr } = await there.run(line)
+    expect([code, stdout, stderr]).toEqual([9, '', expect.stringMatching(/^There is no (valid key|member) /)])
+  })
+
   it('prints a usage error in one line on a terminal', async () => {
     const { stderr, code } = await command('acounts', { terminal: true, columns: 120 })
     expect(stderr).toBe(

@@ -1,4 +1,4 @@
-import { type Fields, isBlank } from '../values/objects.js'
+import { type Fields, isBlank, isObject } from '../values/objects.js'
 
 /** The facts of one operation, as plain data. A row has no functions, so it can be printed and tested. */
 
@@ -145,6 +145,12 @@ export function splitPath(facts: Pick<Facts, 'path'>, input: Fields, encode: (va
 
 /** Returns the companies or people that a request needs `items` for. */
 export const itemsOf = ({ accounts, leads }: Fields): unknown => accounts ?? leads
+
+/** Returns each item with what the request says of all, as a request for that one alone. */
+export function inputsOfItems({ accounts, leads, ...all }: Fields): readonly Fields[] {
+  const items = itemsOf({ accounts, leads })
+  return Array.isArray(items) ? items.filter(isObject).map((item) => ({ ...all, ...item })) : []
+}
 
 /** Returns fields as a query with its question mark; empty when there are none. */
 export function queryOf(fields: Fields): string {

@@ -314,6 +314,15 @@ export function rowOperation(row: Operation): Operation {
   return batch ? { ...row, batch } : row
 }
 
+const itemOperations = {
+  'accounts.bulk_enrich': 'accounts.enrich',
+  'leads.bulk_enrich': 'leads.enrich',
+} as const
+
+/** Returns the operation that answers each item of a request for several at once; `undefined` of any other. */
+export const itemOperation = (id: OperationId): OperationId | undefined =>
+  itemOperations[id as keyof typeof itemOperations]
+
 /** Returns the operation that answers at once, where the one of a command only accepts work. */
 export function immediateOperation(operation: Operation): Operation {
   const { command, batch } = operation

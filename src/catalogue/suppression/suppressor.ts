@@ -7,10 +7,11 @@ import {
   type Reply,
 } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { itemsOf } from '../../api/operations/facts.js'
+import { inputsOfItems, itemsOf } from '../../api/operations/facts.js'
 import {
   areaOf,
   hiddenNote,
+  itemOperation,
   notFoundCode,
   type Operation,
   type OperationId,
@@ -264,8 +265,6 @@ export const keptFrom =
     },
   })
 
-const single = { 'accounts.bulk_enrich': 'accounts.enrich', 'leads.bulk_enrich': 'leads.enrich' } as const
-
 /** Calls an operation; a bulk request of which one item is left is a single one, because servers take two or more. */
 async function callItems(
   caller: Caller,
@@ -273,11 +272,10 @@ async function callItems(
   input: Input,
   options?: CallOptions,
 ): Promise<Reply> {
-  const one = single[id as keyof typeof single]
+  const one = itemOperation(id)
   const items = itemsOf(input)
   if (one === undefined || !Array.isArray(items) || items.length !== 1) return caller.call(id, input, options)
-  const { accounts: _, leads: __, ...rest } = input
-  const reply = await caller.call(one, { ...rest, ...(items[0] as Fields) }, options)
+  const reply = await caller.call(one, inputsOfItems(input)[0] ?? {}, options)
   if (isOk(reply)) return { ...withoutBytes(reply), body: { results: [bodyOf(reply)] } }
   return reply.status === 404 ? { status: 200, body: { results: [null] }, headers: {}, credits: 0 } : reply
 }

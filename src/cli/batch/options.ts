@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
-import type { Operation } from '../../api/operations/table.js'
+import { itemOperation, type Operation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import { pickFields } from '../../api/values/objects.js'
 import { manyOf, onlyNames } from '../../runs/output/columns.js'
@@ -37,9 +37,12 @@ import {
 /** Adds the options with which a command reads a file, where it can: one request for each row, or one for all of them. */
 export function addBatchOptions(command: Command, operation: Operation, shape: Shape): void {
   const { batch, starts } = operation
+  const add = (some: OptionRows, group: string) => {
+    for (const option of toOptions(some)) command.addOption(option.helpGroup(group))
+  }
   if (!batch) {
-    if (starts === 'import')
-      for (const option of toOptions(known)) command.addOption(option.helpGroup(groups.request))
+    if (itemOperation(operation.id)) add(storedAnswers, groups.request)
+    if (starts === 'import') add(known, groups.request)
     return
   }
   const { explode, ...others } = writing
@@ -57,9 +60,6 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
           ...(operation.quota === 'profiles' ? quota : {}),
         }
       : { csv: listFile, ...reading, skipKnown: known.skipKnown, ...summary }
-  const add = (some: OptionRows, group: string) => {
-    for (const option of toOptions(some)) command.addOption(option.helpGroup(group))
-  }
   add({ ...rows, ...failOn }, groups.batch)
   if (batch.into === undefined) add(storedAnswers, isPriced(operation) ? groups.request : groups.batch)
 }

@@ -306,8 +306,10 @@ function basisText(basis: Basis): string {
 
 function affordableText({ rows, rows_affordable: affordable, budget }: BatchQuote): string {
   const covers = budget === null ? 'your balance covers' : 'your balance and budget cover'
-  return affordable === rows
-    ? `${covers} all rows`
+  if (affordable === rows) return `${covers} all rows`
+  const no = budget === null ? 'your balance does not cover' : 'your balance and budget do not cover'
+  return affordable === 0
+    ? `${no} the first row, should it cost its maximum`
     : `${covers} at least the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows`
 }
 

@@ -22,6 +22,7 @@ import { differencesOf } from '../../api/validation/fits.js'
 import { toJson } from '../../api/values/json.js'
 import { type Fields, isObject, once } from '../../api/values/objects.js'
 import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
+import type { StoredPart } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -251,7 +252,12 @@ export async function sendRequest(context: Context, request: OperationRequest): 
   const { operation: row, input, invocation } = request
   if (!isPriced(row) || !usesStoredAnswers(context, invocation)) return sendToTarget(context, request)
   const sender: Caller = {
-    call: () => sendToTarget(context, request, async () => stored.keep(await context.caller())),
+    call: async (id, fields) => {
+      // What is left of a request for several may be one for a single one.
+      const own = id === row.id ? request : { ...request, operation: operation(id), shape: await shapeOf(id) }
+      const open = async () => stored.keep(await context.caller())
+      return sendToTarget(context, { ...own, input: fields }, open)
+    },
     close: async () => {},
   }
   const options = {
@@ -259,9 +265,9 @@ export async function sendRequest(context: Context, request: OperationRequest): 
     maxAgeMs: maxAgeGiven(context, invocation),
   }
   let isKnown = false
-  const onStored = (answeredAt: number) => {
+  const onStored = (answeredAt: number, part?: StoredPart) => {
     isKnown = true
-    reportStored(context, answeredAt)
+    reportStored(context, answeredAt, part)
   }
   const stored = await openStoredLookups(context, invocation, { onStored })
   try {

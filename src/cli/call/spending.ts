@@ -16,7 +16,7 @@ import type { Spender } from '../../lookups/budgets.js'
 import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import { defaultMaxAgeMs } from '../../runs/request.js'
-import type { ClaimedWork, SingleLookupPorts, SingleLookups } from '../../runs/stored-lookups.js'
+import type { ClaimedWork, SingleLookupPorts, SingleLookups, StoredPart } from '../../runs/stored-lookups.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
@@ -363,7 +363,9 @@ export async function openStoredLookups(
 }
 
 /** Says that a lookup was paid for before. */
-export function reportStored(context: Context, answeredAt: number): void {
+export function reportStored(context: Context, answeredAt: number, part?: StoredPart): void {
   const age = formatAge(context.clock.now() - answeredAt)
-  context.notify(`Paid ${age === '0 s' ? 'a moment' : age} ago, not again; --refresh asks again.`)
+  const ago = `${age === '0 s' ? 'a moment' : age} ago`
+  const paid = part ? `${part.stored} of ${part.items} were paid ${ago}` : `Paid ${ago}`
+  context.notify(`${paid}, not again; --refresh asks again.`)
 }

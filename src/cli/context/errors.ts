@@ -59,7 +59,10 @@ const hints: Partial<Record<ErrorCode, string>> = {
   network_session_required: 'Reconnect the session, or add --no-live.',
   unknown_place: 'Find its name or id with: prospect locations find NAME',
   consent_required:
-    'Record the consent of the member (where the engine or the proxy runs: prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
+    'The member whose key is used has to consent, not the person who is looked up. Record that where the engine or the proxy runs ' +
+    '(prospect engine members set EMAIL --consent-personal-email), or leave personal_email out.',
+  lookup_in_doubt:
+    'Resume the run that sent it (prospect runs list), which may bring its answer; --refresh sends it all the same, and may pay twice.',
   rate_limited: 'Wait for the time in Retry-After, or raise --max-wait.',
   vendor_answer_lost:
     'It is not asked again; the same command goes on with work that it accepted. prospect providers stats shows what it may have cost.',
@@ -82,11 +85,16 @@ export function hintOfFailure(
   return topUpUrl === undefined ? hintOf(means) : `Buy credits at ${topUpUrl}, then run it again.`
 }
 
+/** What to do about a success, or a 404, that is not as this API answers: the same comes again. */
+const unusableHint =
+  'The server does not answer as this API does: check the address (--base-url), or ask your vendor for the one of this API.'
+
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
-export function reportOfReply({ status, body, unknown, headers }: Reply, isLocal = false): Report {
-  const answer = reportOfAnswer(status, body, isLocal)
+export function reportOfReply({ status, body, unknown, headers, unusable }: Reply, isLocal = false): Report {
+  const said = reportOfAnswer(status, body, isLocal)
+  const answer = unusable === undefined || said.code !== null ? said : { ...said, hint: unusableHint }
   const fault = headers['x-prospect-fault']
   const known =
     fault === undefined
@@ -94,7 +102,8 @@ export function reportOfReply({ status, body, unknown, headers }: Reply, isLocal
       : { ...answer, hint: `This is the fault ${fault} of the engine. ${answer.hint}` }
   if (!unknown) return known
   const error = `${withoutStop(known.error)}. ${openQuestion}`
-  return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint: unknownHint }
+  const hint = unusable === undefined ? unknownHint : `${unusableHint} ${unknownHint}`
+  return { ...known, error, code: 'outcome_unknown', exit_code: exitCodes.unreachable, hint }
 }
 
 export function reportOfAnswer(status: number, body: unknown, isLocal = false): Report {

@@ -108,6 +108,38 @@ describe('a single lookup', () => {
     expect(await costs(`${words} ${fields}`)).toEqual([0])
   })
 
+  it('is paid for once also in a request for several, item by item', async () => {
+    await prepare()
+    const several = (...domains: readonly string[]) => ({
+      stdin: JSON.stringify({ accounts: domains.map((domain) => ({ domain })) }),
+    })
+    const bulk = 'accounts enrich --bulk --input - --json'
+    const ask = async (...domains: readonly string[]) => {
+      const before = await here.balance()
+      const { json, stderr } = await ends(here.run(bulk, several(...domains)), 0)
+      const { results } = json as { results: ({ domain: string } | null)[] }
+      return { found: results.map((one) => one?.domain), cost: before - (await here.balance()), stderr }
+    }
+    expect(await ask('bolt.example', 'nobody.example')).toMatchObject({
+      found: ['bolt.example', undefined],
+      cost: 1,
+    })
+    expect(await ask('acme.example', 'bolt.example')).toEqual({
+      found: ['acme.example', 'bolt.example'],
+      cost: 1,
+      stderr: expect.stringMatching(/^1 of 2 were paid .* ago, not again; --refresh asks again\.$/m),
+    })
+    expect(await ask('bolt.example', 'acme.example', 'bolt.example')).toEqual({
+      found: ['bolt.example', 'acme.example', 'bolt.example'],
+      cost: 0,
+      stderr: expect.stringMatching(/^Paid .* ago, not again; --refresh asks again\.$/m),
+    })
+    const quote = await here.run(`${bulk} --dry-run`, several('acme.example', 'bolt.example'))
+    expect(quote.json).toMatchObject({ in_store: true })
+    expect(await costs(acme)).toEqual([0])
+    await ends(here.run(`${bulk} --refresh`, several('acme.example', 'bolt.example')), 0)
+  })
+
   it('sends what was not found again, since that costs nothing', async () => {
     await prepare()
     const late = 'accounts enrich --domain late.example'

@@ -162,6 +162,28 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
     expect(await spent()).toBe(1)
   })
 
+  it('answers a request for several, item by item, in the words of the server', async () => {
+    const { baseUrl, key, other, domain, server, lookUp, spent } = await both()
+    await lookUp()
+    await server.machine.fill('companies', 'name,domain\nA,a-one.example\nB,b-two.example\n')
+    const several = async (as: string, domains: readonly string[], headers = {}) => {
+      const accounts = domains.map((one) => ({ domain: one }))
+      const reply = await ask({ baseUrl, key: as }, '/accounts/bulk_enrich', { accounts }, headers)
+      return { ...reply, body: reply.json() as { results: Record<string, unknown>[]; credits_used?: number } }
+    }
+    const mixed = await several(other, [domain, 'a-one.example', 'b-two.example'])
+    expect(mixed.body.results.map((one) => one.domain)).toEqual([domain, 'a-one.example', 'b-two.example'])
+    expect([mixed.body.credits_used, mixed.headers.has('cache-status'), await spent()]).toEqual([2, false, 3])
+    expect(mixed.body.results.map((one) => Object.hasOwn(one, 'linkedin_url'))).toEqual([true, true, true])
+    for (const headers of [{}, { 'idempotency-key': 'of-a-program' }]) {
+      const all = await several(key, ['b-two.example', domain], headers)
+      expect(all.body.results.map((one) => one.domain)).toEqual(['b-two.example', domain])
+      expect([all.headers.get('cache-status'), await spent()]).toEqual(['prospect; hit', 3])
+    }
+    await several(key, [domain, 'b-two.example'], { 'cache-control': 'no-cache' })
+    expect(await spent()).toBe(5)
+  })
+
   it('is asked for anew with Cache-Control: no-cache, or where it is older than max-age', async () => {
     const { lookUp, spent } = await both()
     for (const control of ['max-age=60', 'max-age=60', 'no-cache', 'max-age=0'])
