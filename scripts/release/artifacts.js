@@ -88,10 +88,17 @@ async function makeTree({ version, work, packed }, name, { runtime, sqlite, bina
   for (const path of packagesLoaded()) copyPackage(path, app)
   const sqliteFile = `node_modules/better-sqlite3/prebuilds/${sqlite}.node`
   mkdirSync(dirname(join(app, sqliteFile)), { recursive: true })
+  // The program looks for the binary beside `lib`.
+  for (const name of ['package.json', 'LICENSE', 'lib'])
+    cpSync(join(root, 'node_modules/better-sqlite3', name), join(app, 'node_modules/better-sqlite3', name), {
+      recursive: true,
+    })
   copyFileSync(join(root, sqliteFile), join(app, sqliteFile))
   const from = await runtimeFor(major, runtime)
   copyFileSync(join(from, 'bin', node), join(tree, 'lib', node))
-  copyFileSync(join(from, 'LICENSE'), join(tree, 'lib/LICENSE.node'))
+  // The package for Windows lacks it; it is the same for all.
+  const licensed = existsSync(join(from, 'LICENSE')) ? from : await runtimeFor(major, 'linux-x64')
+  copyFileSync(join(licensed, 'LICENSE'), join(tree, 'lib/LICENSE-node'))
   for (const path of [join(tree, 'lib', node), join(app, sqliteFile)])
     if (binaryOf(path) !== binary) throw new Error(`${path} is ${binaryOf(path)}, not ${binary}`)
   keepCodeCache(join(app, 'dist'), from, runtime)
@@ -239,7 +246,7 @@ function writeDebian({ version, to, work, date }, tree, architecture) {
   )
   for (const unit of readdirSync(join(root, 'deploy')).filter((name) => /\.(service|timer)$/.test(name)))
     copyFileSync(join(root, 'deploy', unit), at('usr/share/doc/prospect/examples', unit))
-  const licences = ['LICENSE', 'lib/LICENSE.node'].map((name) => utf8(join(tree, name)))
+  const licences = ['LICENSE', 'lib/LICENSE-node'].map((name) => utf8(join(tree, name)))
   writeFileSync(
     at('usr/share/doc/prospect/copyright'),
     licences.join('\n\nNode, in /usr/lib/prospect/lib/node:\n\n'),
@@ -291,8 +298,13 @@ function writeInstallers({ version, url, to }, only) {
 
 /** Writes what is in the program, in the format CycloneDX: the packages of the lockfile, and the Node of each platform. */
 async function writeBillOfMaterials({ version, to, date }, only) {
-  const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only']
-  const bill = JSON.parse(await npmOutput(...args))
+  const bill = JSON.parse(await npmOutput('sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'))
+  const isShipped = shippedPackages()
+  // With `--omit dev`, npm leaves out what packages for development need as well.
+  bill.components = bill.components.filter(({ 'bom-ref': name }) => isShipped(name))
+  bill.dependencies = bill.dependencies
+    .filter(({ ref }) => ref === bill.metadata.component['bom-ref'] || isShipped(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter(isShipped) }))
   const nodes = only.map((name) => pinnedRuntime(major, platforms[name].runtime))
   for (const { name, version, integrity } of nodes)
     bill.components.push({
@@ -307,6 +319,14 @@ async function writeBillOfMaterials({ version, to, date }, only) {
   // npm takes a random one.
   delete bill.serialNumber
   write(join(to, `prospect-${version}.cdx.json`), `${JSON.stringify(bill, undefined, 2)}\n`)
+}
+
+/** Returns whether a package, as `name@version`, is one that the program needs to run. */
+function shippedPackages() {
+  const shipped = Object.entries(readJson('package-lock.json').packages)
+    .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
+    .map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`)
+  return (name) => shipped.includes(name)
 }
 
 function writeSums(to) {
