@@ -17,6 +17,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -85,7 +86,7 @@ async function makeTree({ version, work, packed }, name, { runtime, sqlite, bina
   const [program, node] = isWindows ? ['prospect.cmd', 'node.exe'] : ['prospect', 'node']
   for (const folder of ['bin', 'lib']) mkdirSync(join(tree, folder), { recursive: true })
   cpSync(packed, app, { recursive: true, filter: (path) => isOfProgram(path.slice(packed.length + 1)) })
-  for (const path of packagesLoaded()) copyPackage(path, app)
+  for (const path of packagesLoaded(join(app, 'dist'))) copyPackage(path, app)
   const sqliteFile = `node_modules/better-sqlite3/prebuilds/${sqlite}.node`
   mkdirSync(dirname(join(app, sqliteFile)), { recursive: true })
   // The program looks for the binary beside `lib`.
@@ -132,7 +133,7 @@ const isOfProgram = (path) =>
   !/^(dist\/(types|library|index\.js)|docs\/images)(\/|$)/.test(path.replaceAll('\\', '/'))
 
 /** Returns the paths of the packages that the built program loads, with those that they need. */
-function packagesLoaded() {
+function packagesLoaded(dist) {
   const { packages } = readJson('package-lock.json')
   const found = new Set()
   const visit = (name, from) => {
@@ -149,17 +150,33 @@ function packagesLoaded() {
       if (folder === '') return
     }
   }
-  // Its JavaScript is in the program, and of its packages none is used.
-  for (const name of external.filter((each) => each !== 'better-sqlite3')) visit(name, '')
+  // Of better-sqlite3 all but the binary is in the program.
+  for (const name of namesLoaded(dist)) if (name !== 'better-sqlite3') visit(name, '')
   return [...found].sort()
 }
+
+/** Returns the names of the packages that scripts load while they run: those that are named, and those that they require. */
+function namesLoaded(dist) {
+  const scripts = readdirSync(dist).filter((name) => name.endsWith('.cjs'))
+  const required = scripts.flatMap((name) =>
+    [...utf8(join(dist, name)).matchAll(/\brequire\d*\(["`]((?:@[\w.-]+\/)?[a-z][\w.-]*)/g)].map(
+      ([, each]) => each,
+    ),
+  )
+  return new Set([...external, ...required].filter((name) => !isBuiltin(name)))
+}
+
+/** Builds of packages for browsers and for module loaders, of which the program has a script instead. */
+const otherBuilds = /^node_modules\/(libphonenumber-js\/(bundle|es6|es6-modern)|tldts(-core)?\/dist\/es6)$/
 
 /** Copies a package without its own packages, and without what no program runs. */
 function copyPackage(path, app) {
   const from = join(root, path)
   cpSync(from, join(app, path), {
     recursive: true,
-    filter: (each) => !/(\.map|\.[cm]?ts|\.md|[\\/]node_modules)$/i.test(each.slice(from.length)),
+    filter: (each) =>
+      !/(\.map|\.[cm]?ts|\.md|[\\/]node_modules)$/i.test(each.slice(from.length)) &&
+      !otherBuilds.test(each.slice(root.length)),
   })
 }
 
