@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Shape } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { itemOperation, type Operation } from '../../api/operations/table.js'
+import { itemOperation, type Operation, rowOperation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import { pickFields } from '../../api/values/objects.js'
 import { manyOf, onlyNames } from '../../runs/output/columns.js'
@@ -41,7 +41,8 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
     for (const option of toOptions(some)) command.addOption(option.helpGroup(group))
   }
   if (!batch) {
-    if (itemOperation(operation.id)) add(storedAnswers, groups.request)
+    const isStored = isPriced(operation) && rowOperation(operation).batch !== undefined
+    if (itemOperation(operation.id) || (isStored && starts === undefined)) add(storedAnswers, groups.request)
     if (starts === 'import') add(known, groups.request)
     return
   }

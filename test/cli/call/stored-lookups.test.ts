@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost } from '../../../src/api/calls/caller.js'
+import { closeAfterTest, answering as listening } from '../../client/listeners.js'
 import { served } from '../../client/serving.js'
 import { answering, ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -229,6 +230,33 @@ it('a governed proxy pays once for a file of contacts that two members look up, 
   expect(await proxy.machine.json('ledger --by member')).toMatchObject([
     { member: 'me@localhost', credits: 15 },
   ])
+})
+
+it('is not sent where a batch has sent it together with others, and whether it was charged is not known', async () => {
+  const asked: string[] = []
+  const { origin } = closeAfterTest(
+    await listening(async (request, response) => {
+      await request.resume().toArray()
+      const url = request.url ?? ''
+      const isBulk = url.endsWith('/contacts/bulk_enrich')
+      if (request.method === 'POST') asked.push(url.replace('/api/v2', ''))
+      const contact = { enrichment_id: 'e1', status: 'finished', email: 'ann0@acme.example', credits_used: 3 }
+      response.writeHead(isBulk ? 500 : 200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(isBulk ? { error: 'Internal server error' } : contact))
+    }),
+  )
+  const env = { PROSPECT_BASE_URL: `${origin}/api/v2`, PROSPECT_API_KEY: 'key' }
+  const stdin = 'first_name,last_name,company_domain\nAnn,Lee,acme.example\nBo,Day,acme.example\n'
+  const waterfall = 'contacts waterfall --enrichment-type email'
+  await here.run(`${waterfall} --csv - --yes -o out.csv`, { env, stdin })
+  expect(here.rows('out.csv').map(({ _error }) => _error)).toEqual(['outcome_unknown', 'outcome_unknown'])
+  const sent = asked.length
+  const ann = `${waterfall} --first-name Ann --last-name Lee --domain acme.example --sync --json`
+  const refused = await here.run(ann, { env })
+  expect(JSON.parse(refused.stderr)).toMatchObject({ code: 'outcome_unknown', exit_code: 10 })
+  expect(asked).toHaveLength(sent)
+  await ends(here.run(`${ann} --refresh`, { env }), 0)
+  expect(asked).toHaveLength(sent + 1)
 })
 
 describe('equal lookups', () => {
