@@ -409,6 +409,11 @@ class StoredLookups {
    * Claims rows in one transaction, before anything is sent: each is answered, or recorded to be sent by this process, or
    * somebody else sends an equal one, or a budget leaves too little. `isUnderWay` is asked of rows of this run: those that an
    * earlier part left are not.
+   *
+   * The order within the transaction: the day is locked, where it has a budget, so that two runs cannot spend the same rest;
+   * answers that serve a row are looked for, because what is paid for needs no budget; then the rest of the budget is read, and
+   * each row takes its maximum from it, in the order of the file, so that a run always stops at the same row. At the end the
+   * run is changed before its budgets: `settle` locks in the same order, and neither waits for the other for ever.
    */
   async claim(
     rows: readonly LookupRow[],

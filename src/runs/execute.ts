@@ -40,6 +40,13 @@ const requestsPerBatch = 5
 /**
  * Turns rows into calls and answers into rows, in the order of the input and in constant memory. A refusal that would meet
  * every further row ends the run; earlier answers are written. Rejects only for bugs.
+ *
+ * Each portion of rows goes through these steps. The order is what makes a kill at any moment cost nothing:
+ * 1. claim: key, input and the most that a row may cost are recorded before it is sent, so that no lookup is paid and unknown;
+ * 2. send;
+ * 3. settle: the answer is recorded, and what was held is paid or given back, in one transaction;
+ * 4. write, in the order of the file: only what is recorded reaches the output, which can therefore be written again;
+ * 5. note: only then may the target forget its replies, which bring back an answer that was lost on the way.
  */
 export const execute = (batch: Batch): Promise<RunReport> => new Runner(batch).run()
 

@@ -28,6 +28,8 @@ export interface Shown {
   readonly optional?: readonly string[] | undefined
   readonly total?: Row | undefined
   readonly ids?: readonly string[] | undefined
+  /** What an empty list says; that nothing was found where it is absent. */
+  readonly empty?: string | undefined
 }
 
 /** Returns a result for a person: a list as a table, one record as lines of name and value. */
@@ -40,7 +42,7 @@ export function table(body: unknown, listing: Listing, shown: Shown, look: Look)
   const present = columns.filter((column) => listing.rows.some((row) => valueAt(row, column) !== undefined))
   const names =
     shown.fields ?? (present.length > 0 ? present : columns.length > 0 ? columns : namesOf(listing.rows))
-  if (listing.rows.length === 0) return `Nothing found.\n${footer(body, listing, look)}`
+  if (listing.rows.length === 0) return `${shown.empty ?? 'Nothing found.'}\n${footer(body, listing, look)}`
   return grid(names, listing.rows, look, shown) + footer(body, listing, look)
 }
 
@@ -249,8 +251,12 @@ function footer(body: unknown, { from, rows }: Listing, look: Look): string {
   const page = isObject(pagination) ? pagination : {}
   const facts = { ...beside, ...page }
   const total = totals.map((name) => facts[name]).find((value) => typeof value === 'number')
-  const parts = [total === undefined ? '' : `${formatNumber(rows.length)} of ${formatNumber(total)}`]
-  if (typeof page.page === 'number') parts.push(`page ${formatNumber(page.page)}`)
+  // That there is nothing is said above.
+  const isEmpty = rows.length === 0 && total === 0
+  const parts = [
+    total === undefined || isEmpty ? '' : `${formatNumber(rows.length)} of ${formatNumber(total)}`,
+  ]
+  if (!isEmpty && typeof page.page === 'number') parts.push(`page ${formatNumber(page.page)}`)
   if (page.has_more === true)
     parts.push(
       typeof page.page === 'number'

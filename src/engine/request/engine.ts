@@ -131,6 +131,10 @@ interface AskingRequest extends Request {
 /**
  * Runs one request through the checks in the order of `docs/rules.md`: key, scope, rates, body, fields, idempotency,
  * quota, balance, weekly limit, then work, then charge. A refusal is a reply too.
+ *
+ * What costs nothing to check comes first, so that a refusal neither does work nor tells a stranger anything. A request counts
+ * for its rates before its body is read, or bad requests would be free. A known key replays its reply before credits are
+ * looked at: what was paid for is given even when nothing is left. Work comes before the charge, since only a result is paid.
  */
 async function answer(
   ports: PipelinePorts,

@@ -92,7 +92,9 @@ describe('output formats', () => {
 
   it('prints "Nothing found." for an empty list and exits 0', async () => {
     const ended = await asked('lists list', { lists: [], pagination: { per_page: 100 } }, { terminal: true })
-    expect([ended.code, ended.stdout.split('\n')[0]]).toEqual([0, 'Nothing found.'])
+    expect([ended.code, ended.stdout.trimEnd()]).toEqual([0, 'Nothing found.'])
+    const paged = { lists: [], pagination: { page: 1, per_page: 100, total_count: 0 } }
+    expect((await asked('lists list', paged, { terminal: true })).stdout).toBe('Nothing found.\n')
   })
 
   it('writes a dotted CSV column for each part of an object that --fields names', async () => {

@@ -32,6 +32,7 @@ export const faultsCommand: CommandFactory = ({ command, group }) =>
       .printAdmin(async (admin) => (await admin.faults()).map(toFaultView), {
         columns: ['id', 'where', 'fault', 'matched', 'fired'],
         ids: ['id'],
+        empty: 'No faults are set.',
       }),
     command('remove', 'Remove a fault')
       .argument('<id>', 'id of the fault, as faults list shows it')

@@ -27,6 +27,7 @@ export const jobsCommand: CommandFactory = ({ command, group }) =>
           columns: ['id', 'operation', 'name', 'state', 'done', 'expected', 'created_at'],
           optional: ['created_at', 'expected'],
           ids: ['id'],
+          empty: 'No jobs found.',
         },
       ),
     command('show', 'Show a job')
@@ -88,6 +89,7 @@ export const deliveriesCommand: CommandFactory = ({ command, group }) =>
           columns: ['id', 'event', 'state', 'attempts', 'status', 'error', 'due_at'],
           optional: ['due_at', 'status', 'attempts'],
           ids: ['id'],
+          empty: 'No deliveries found.',
         },
       ),
     command('show', 'Show a delivery with its body')

@@ -100,6 +100,7 @@ const view: View = {
   columns: ['id', 'event', 'received_at', 'verified', 'forwarded', 'search_id'],
   optional: ['forwarded', 'search_id'],
   ids: ['id'],
+  empty: 'No events found.',
 }
 
 function formatEvent(event: unknown, look: Look, raw: unknown): string {

@@ -62,7 +62,11 @@ export const listCommand: CommandFactory = ({ command }) =>
         const flows = await flowsOf(records)
         return Promise.all(flows.map((flow) => toView(context, flow, records)))
       },
-      { columns: ['id', 'flow', 'file', 'status', 'written', 'credits', 'started_at'], ids: ['id'] },
+      {
+        columns: ['id', 'flow', 'file', 'status', 'written', 'credits', 'started_at'],
+        ids: ['id'],
+        empty: 'No flow was run yet.',
+      },
     )
 
 export const showCommand: CommandFactory = ({ command }) =>

@@ -43,6 +43,7 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
           columns: ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at'],
           optional: ['rows', 'operation', 'started_at'],
           ids: ['id'],
+          empty: 'There are no runs yet.',
         },
       ),
     showCommand,

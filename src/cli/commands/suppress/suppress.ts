@@ -108,7 +108,7 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
           const all = (await (await readSuppressions(context))?.entries.list()) ?? []
           return all.map((entry) => ({ ...entry, added_at: isoTime(entry.added_at) }))
         },
-        { columns: ['kind', 'value', 'reason', 'added_at'] },
+        { columns: ['kind', 'value', 'reason', 'added_at'], empty: 'Nobody is suppressed.' },
       ),
     command('check', 'Whether somebody is suppressed: exit code 13 if so, 0 if not')
       .argument('<value>', values)
