@@ -475,7 +475,7 @@ async function useAll(on: Root, command: string) {
   )
   const completed = `PATH="${dirname(command)}:$PATH"; . ${share}/bash-completion/completions/prospect
     COMP_WORDS=(prospect acc) COMP_CWORD=1; _prospect; echo "\${COMPREPLY[@]}"`
-  expect(on.run(['bash', '-c', completed]).trim()).toBe('accounts')
+  expect(on.run(['bash', '-c', completed]).split(' ')).toContain('accounts')
   for (const path of ['zsh', 'fish/vendor_completions.d/prospect.fish'])
     on.run(['test', '-e', `${share}/${path}`])
 }
