@@ -97,7 +97,7 @@ if $uninstall; then
   rm -rf "$place"
   remove_folders "$folders"
   printf 'Removed prospect from %s.\n' "$prefix"
-  if [ -n "$data" ] && [ -e "$data" ]; then printf 'Your settings and data stay: %s\n' "${data%/*}"; fi
+  if [ -n "$data" ]; then printf 'Your settings and data stay; the settings are in %s.\n' "${data%/*}"; fi
   exit 0
 fi
 
