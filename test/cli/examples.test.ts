@@ -100,6 +100,7 @@ const vendor = ['providers add acmemail.yaml --key-stdin < acmemail.key']
 
 /** What else is done before the examples of a command. */
 const beforeOf: Readonly<Record<string, readonly string[]>> = {
+  explain: ['accounts enrich --csv companies.csv -o found.csv --yes'],
   'engine members set': ['engine members add ann@example.com'],
   'engine members remove': ['engine members add ann@example.com'],
   'engine faults': aFault,

@@ -62,6 +62,7 @@ const handwritten: Readonly<Record<string, Handwritten>> = {
     ['profile', 'local', 'baseUrl', 'direct', 'insecureHttp'],
   ],
   runs: ['lookups', async () => (await import('../commands/runs/runs.js')).runsCommand],
+  explain: ['lookups', async () => (await import('../commands/explain/explain.js')).explainCommand],
   flow: ['lookups', async () => (await import('../commands/flow/flow.js')).flowCommand],
   events: ['servers', async () => (await import('../commands/events/events.js')).eventsCommand, none],
   limits: ['machine', async () => (await import('../commands/limits/limits.js')).limitsCommand],

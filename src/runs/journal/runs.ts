@@ -122,6 +122,29 @@ export interface RunFilter {
   readonly limit?: number
 }
 
+/** What is recorded of a row; `origin` is the row whose answer it took. */
+export interface RowLookup {
+  readonly state: string
+  readonly source: 'live' | 'store' | 'duplicate'
+  readonly cost: number
+  readonly held: number
+  readonly error: string | null
+  readonly body: string | null
+  readonly askedAt: number
+  readonly answeredAt: number | null
+  /** Id of its run; null where that is forgotten. */
+  readonly originRun: string | null
+  readonly originRow: number | null
+  readonly originAskedAt: number | null
+  readonly originAnsweredAt: number | null
+}
+
+const lookupSql = `SELECT l.state, l.source, l.cost, l.held, coalesce(l.error, o.error) AS error,
+  coalesce(l.body, o.body) AS body, l.asked_at AS "askedAt", l.answered_at AS "answeredAt",
+  r.id AS "originRun", o.row AS "originRow", o.asked_at AS "originAskedAt", o.answered_at AS "originAnsweredAt"
+  FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
+  LEFT JOIN runs r ON r.number = o.run AND r.forgotten = 0 WHERE l.run = ? AND l.row = ?`
+
 export interface AnswerCount {
   readonly status: RowStatus
   readonly error: string | null
@@ -196,6 +219,30 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
         return { state, lookups: Number(lookups), held: Number(held), cost: Number(cost) }
       })
       return counts.sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state))
+    },
+    /** Returns the runs that wrote a file, newest first; without any, those that read it. */
+    ofFile: async (path: string) => {
+      const wrote =
+        '(output = ? OR EXISTS (SELECT 1 FROM run_files f WHERE f.run = runs.number AND f.path = ?))'
+      const writers = await all(`AND ${wrote} ORDER BY number DESC`, path, path)
+      return writers.length > 0 ? writers : all('AND file = ? ORDER BY number DESC', path)
+    },
+    /** Returns what is recorded of a row, counted from 0, with the answer of the row that it took; `undefined` for nothing. */
+    lookupOf: async ({ number }: Pick<Run, 'number'>, row: number): Promise<RowLookup | undefined> => {
+      const found = await driver.read((reads) => reads.get<RowLookup>(lookupSql, number, row))
+      if (!found) return undefined
+      const { cost, held, askedAt, answeredAt, originRow, originAskedAt, originAnsweredAt } = found
+      const read = (value: number | null) => (value === null ? null : Number(value))
+      return {
+        ...found,
+        cost: Number(cost),
+        held: Number(held),
+        askedAt: Number(askedAt),
+        answeredAt: read(answeredAt),
+        originRow: read(originRow),
+        originAskedAt: read(originAskedAt),
+        originAnsweredAt: read(originAnsweredAt),
+      }
     },
     /** Counts the lookups of a run that found a valid email address. */
     countValidEmails: ({ number }: Pick<Run, 'number'>) =>
