@@ -27,7 +27,9 @@ export function foldText(text: string): string {
 
 /** Titles before a name, folded. Initials such as `M. R.` read the same: they stay where they are all that is before one word. */
 const titles: ReadonlySet<string> = new Set(
-  'dr prof professor mr mrs ms mx herr frau mme madame monsieur dipl ing dott dottssa sra ir hc'.split(' '),
+  'dr prof professor mr mrs ms mx herr herrn hr hrn frau fr mme madame monsieur dipl ing dott dottssa sra ir hc'.split(
+    ' ',
+  ),
 )
 
 /** Degrees behind a name, folded. `Jr.` tells people apart. */

@@ -505,7 +505,9 @@ const toolHosts: ReadonlySet<string> = new Set(
     'greenhouse hs-sites hubspot jimdo lazada lever loom manomano mercadolibre mercadolivre miro myworkdayjobs ' +
     'office okta onmicrosoft paypal personio rakuten recruitee salesforce service-now shopee slack ' +
     'smartrecruiters spotify squarespace statuspage surveymonkey teamtailor tradekey translate trello walmart ' +
-    'webcache webex webs weebly wix wordpress workable yahoo yandex zendesk zoom'
+    'webcache webex webs weebly wix wordpress workable yahoo yandex zendesk zoom ' +
+    'bingj brave cachedview deepl ecosia here mementoweb microsofttranslator openstreetmap qwant share startpage ' +
+    'turbopages waze webpkgcache'
   ).split(' '),
 )
 
@@ -532,6 +534,10 @@ const toolPage = new RegExp(
     'jimdo|squarespace|webs|weebly|wix|wordpress)\\.(?:com|net|io|co|hr|de)(?:[/?#:]|$)|',
     '(?!www\\.)(?:[a-z0-9-]+\\.)+my\\.salesforce\\.com|',
     'bing\\.com/(?:search|maps)|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
+    'ecosia\\.org/(?:search|images)|startpage\\.com/(?:do|sp)\\b|(?:[a-z]+\\.)?qwant\\.com/(?:\\?|maps)|search\\.brave\\.com|',
+    'openstreetmap\\.org/(?:node|way|relation|search|\\?|#)|waze\\.com/(?:[a-z-]+/)?(?:live-map|ul)\\b|(?:wego|share)\\.here\\.com|',
+    'share\\.google(?:[/?#:]|$)|deepl\\.com/(?:[a-z-]+/)?translator|microsofttranslator\\.com/bv|translated\\.turbopages\\.org|',
+    'cachedview\\.(?:nl|com)|timetravel\\.mementoweb\\.org|cc\\.bingj\\.com|(?:[a-z0-9-]+\\.)+webpkgcache\\.com|',
     '(?:web|wayback)\\.archive\\.org(?:[/?#:]|$)|archive\\.org/(?:web|wayback)\\b|archive\\.(?:ph|is|today|li)(?:[/?#:]|$)',
     ')',
   ].join(''),

@@ -138,6 +138,8 @@ export interface LookupOptions {
   readonly keyLifeMs?: number | undefined
   /** Sends rows again whose outcome is unknown. */
   readonly retryUnknown: boolean
+  /** Whether the target charges nothing twice whatever key it is sent under, as the engine of this machine. */
+  readonly chargesOnce?: boolean
   readonly fence?: string | undefined
   /** Email of the member who pays. */
   readonly member?: string | undefined
@@ -780,6 +782,8 @@ class StoredLookups {
     // A single lookup that is wanted all the same is made without asking here.
     const isWanted = retryUnknown && !isSingle(this.run)
     if (this.#isMine(one) || isWanted || one.input === null) return false
+    // What was sent alone is sent again by a single lookup as it would be without a record.
+    if (isSingle(this.run) && (this.options.chargesOnce || !isTogether(one.key))) return false
     if (maxAgeMs === undefined || one.asked_at < Math.max(notBefore, now() - maxAgeMs)) return false
     return reducedLimitOf(parseExact(one.input) as Input, row) === undefined
   }

@@ -39,6 +39,7 @@ import {
 } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { identityOf } from './plan/lookup.js'
+import { isServerName } from './target-name.js'
 
 /** How long to wait before an equal lookup is looked for again that is under way elsewhere, in milliseconds: at first, and later. */
 const [busyMs, longestMs] = [50, 500]
@@ -165,6 +166,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       budgets: {},
       mayRepeat: true,
       retryUnknown: true,
+      chargesOnce: !isServerName(target),
       notBefore,
       isAlive: (holder, connection) => locks.isHeld(holder, connection),
       maxAgeMs,

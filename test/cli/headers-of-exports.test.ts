@@ -206,3 +206,24 @@ it('lines that SAP draws are no rows, and none of them is the header', async () 
   expect(quote).toMatchObject({ rows: 4, skipped: 2 })
   expect(quote.mapping.columns).toMatchObject([{ column: 'Name 1' }, { column: 'Land' }])
 })
+
+describe('profiles of people in a column of any name', () => {
+  const profiles = (column: string) =>
+    `id,${column}\n${[1, 2, 3].map((at) => `${at},https://www.network.example/in/ada-${at}`).join('\n')}\n`
+
+  it.each(['link', 'Kontakt', 'reference'])('say whom the rows are about: %s', async (column) => {
+    expect(await lookup('leads enrich', profiles(column))).toEqual({ network_url: column })
+    expect(await imported('people', profiles(column))).toMatchObject({ network_profile_url: column })
+  })
+
+  it('give way to a column that is called so', async () => {
+    const text =
+      'Owner link,Profile URL\nhttps://www.network.example/in/rep,https://www.network.example/in/ada-1\n'
+    expect(await lookup('leads enrich', text)).toEqual({ network_url: 'Profile URL' })
+  })
+})
+
+it('a first line of a name that is written in several is the name', async () => {
+  const text = 'Kd.-Nr.;Firma1;Firma2;Ort\n1;Acme Robotics GmbH;;Bonn\n'
+  expect(await lookup('accounts enrich', text)).toMatchObject({ name: 'Firma1' })
+})

@@ -158,6 +158,27 @@ describe('cells of websites', () => {
     expect(stderr).toContain('Left out: domain: 2 values not understood, such as "gmail.com"')
   })
 
+  it('that lead to what search engines, maps, translators and web archives show name none', async () =>
+    expect(
+      await sites(
+        'https://www.ecosia.org/search?q=acme',
+        'startpage.com/do/search?q=acme',
+        'https://www.qwant.com/?q=acme',
+        'search.brave.com/search?q=acme',
+        'https://www.openstreetmap.org/node/1',
+        'waze.com/live-map',
+        'https://wego.here.com/acme',
+        'share.google/abc',
+        'https://www.deepl.com/translator#de/en/acme',
+        'www.microsofttranslator.com/bv.aspx?a=acme.example',
+        'translated.turbopages.org/proxy/acme.example',
+        'timetravel.mementoweb.org/list/2020/acme.example',
+        'cachedview.nl',
+        'cc.bingj.com/cache.aspx?q=acme',
+        'acme-example.webpkgcache.com/doc',
+      ),
+    ).toEqual([]))
+
   it('that lead to a shop at a market, a tunnel, a site builder, a reserved name or a number in any spelling name none', async () =>
     expect(
       await sites(
@@ -182,7 +203,16 @@ describe('cells of websites', () => {
     ).toEqual([]))
 
   it('of markets, site builders and what has a reserved word in it are sent', async () => {
-    const own = ['alibaba.com', 'ngrok.com', 'wordpress.com', 'test.example', 'invalid.de', '0x.org']
+    const own = [
+      'alibaba.com',
+      'ngrok.com',
+      'qwant.com',
+      'deepl.com',
+      'wordpress.com',
+      'test.example',
+      'invalid.de',
+      '0x.org',
+    ]
     expect(await sites(...own, 'https://www.walmart.com/about-us/', 'jo@squarespace.com')).toEqual([
       ...own,
       'https://www.walmart.com/about-us/',

@@ -241,6 +241,6 @@ describe('a named pipe without a writer', () => {
   })
 
   it('is refused as a CSV file', async () => {
-    await ends(here.run('accounts enrich --csv pipe'), 2, 'use --csv -')
+    await ends(here.run('accounts enrich --csv pipe'), 2, '(in a command, --csv -)')
   })
 })

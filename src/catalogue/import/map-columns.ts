@@ -158,8 +158,9 @@ function guessFields(
   const isNamed = named.length > 0 || isUnnamed(column)
   if (held === undefined || held === 'person name') return []
   // Below a name that is no field's, values count that are all alike.
-  if (!isNamed && (isColumnName(column) || toSoleKind(cells) !== held || isOfOthers(kind, column, held)))
-    return []
+  const isProfile = held === 'person profile' || held === 'company profile'
+  const isElse = isColumnName(column) && !isProfile
+  if (!isNamed && (isElse || toSoleKind(cells) !== held || isOfOthers(kind, column, held))) return []
   const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))

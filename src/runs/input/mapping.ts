@@ -337,10 +337,12 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
   const about = fileKindOf(subject)
   return header.flatMap((column, at) => {
     if (!isUnnamed(column)) {
-      const kind = isRecognised(column) ? undefined : toSoleKind(samples?.[at])
-      if (kind === undefined) return []
-      // Web addresses may be anything's, so they count only where nothing else says whom a row is about.
-      const rank = kind === 'web address' ? lastResort : byValues
+      const kind = toSoleKind(samples?.[at])
+      const isProfile = kind === 'person profile' || kind === 'company profile'
+      if (kind === undefined || isOwnColumn(column) || (isColumnName(column) && !isProfile)) return []
+      // Web addresses may be anything's, and so may a profile below the name of something else: they count only where nothing
+      // else says whom a row is about.
+      const rank = kind === 'web address' || isColumnName(column) ? lastResort : byValues
       return fields.flatMap((field): Guess[] =>
         isMeant(about, field, kind)
           ? [{ field, column, at, ...sampleAt(samples, at), by: 'values', rank }]

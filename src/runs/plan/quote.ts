@@ -176,10 +176,11 @@ function expectedCredits(
   const bounded = (value: number) => Math.max(0, Math.min(max, Math.round(value)))
   if (basis.kind === 'certain') return { expected: 0, range: null }
   if (basis.kind === 'own') {
-    const expected = bounded((lookups * credits) / answers)
-    // One file that found little says little of the next.
+    const likely = bounded((lookups * credits) / answers)
     const usual = bounded(most * defaultShare)
-    return { expected, range: runs > 1 || expected >= usual ? null : [expected, usual] }
+    if (runs > 1 || likely >= usual) return { expected: likely, range: null }
+    // One file that found little says little of the next.
+    return { expected: bounded((likely + usual) / 2), range: [likely, usual] }
   }
   const own = most === 0 ? 0 : (lookups * credits) / most
   const share = Math.min(1, (own + enoughAnswers * basis.share) / (answers + enoughAnswers))

@@ -3,11 +3,11 @@ import { perTest } from '../../support/each.js'
 import { loadPart, openEmpty, stillClock } from '../open.js'
 
 const now = stillClock.now()
-const acme = { domain: 'acme.test', name: 'Acme' }
+const acme = { domain: 'acme.example', name: 'Acme' }
 const jane = {
   network_profile_url: 'https://www.network.example/in/jane-roe',
   full_name: 'Jane Roe',
-  company_domain: 'roe.test',
+  company_domain: 'roe.example',
 }
 
 const nothingOwn = { ownCompanies: 0, hasOwnPeople: false, importedAt: null }

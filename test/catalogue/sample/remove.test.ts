@@ -59,18 +59,18 @@ describe('removing the sample', () => {
   })
 
   it('keeps own records as they are', async () => {
-    const mine = { domain: 'mine.test', name: 'Mine', technologies: ['loom', 'abacus'] }
+    const mine = { domain: 'mine.example', name: 'Mine', technologies: ['loom', 'abacus'] }
     const ann = {
       full_name: 'Ann Lee',
-      email: 'ann@mine.test',
-      company_domain: 'mine.test',
+      email: 'ann@mine.example',
+      company_domain: 'mine.example',
       phones: ['+33639980077'],
     }
     await own('companies', mine)
     await own('people', ann)
     const before = await everything(catalogue)
     await load(catalogue)
-    await own('jobs', { job_title: 'Clerk', company_domain: 'mine.test' })
+    await own('jobs', { job_title: 'Clerk', company_domain: 'mine.example' })
     await catalogue.removeSample()
     expect(await everything(catalogue)).toMatchObject({ ...before, jobs: [{ job_title: 'Clerk' }] })
     expect(await catalogue.stats()).toMatchObject({ technologies: 2 })
@@ -88,7 +88,7 @@ describe('removing the sample', () => {
     await own('people', {
       network_profile_url: boss.network_profile_url,
       title: 'Weaver',
-      company_domain: 'new.test',
+      company_domain: 'new.example',
     })
     await own('jobs', { job_url: opening.job_url, job_title: 'Dyer', company_domain: company.domain })
     await own('posts', {
@@ -109,7 +109,7 @@ describe('removing the sample', () => {
           { slug: 'abacus', name: 'Abacus', category: null, confidence: 1, job_mentions: 0 },
         ],
       },
-      expect.objectContaining({ domain: 'new.test' }),
+      expect.objectContaining({ domain: 'new.example' }),
     ])
     expect(left.people).toEqual([
       {
@@ -117,7 +117,7 @@ describe('removing the sample', () => {
         network_id: boss.network_id,
         network_profile_url: boss.network_profile_url,
         title: 'Weaver',
-        company_domain: 'new.test',
+        company_domain: 'new.example',
       },
     ])
     expect(left.jobs).toEqual([
@@ -154,7 +154,7 @@ describe('removing the sample', () => {
 
   it('keeps the name and the domain of a company where own people work', async () => {
     await load(catalogue)
-    await own('people', { full_name: 'Ann Lee', email: 'ann@x.test', company_domain: company.domain })
+    await own('people', { full_name: 'Ann Lee', email: 'ann@x.example', company_domain: company.domain })
     expect(await catalogue.removeSample()).toMatchObject({ kept: { ...none, companies: 1 } })
     const { id, name, domain, network_id, network_url } = company
     const left = await everything(catalogue)
@@ -165,7 +165,11 @@ describe('removing the sample', () => {
   })
 
   it('leaves what own imports alone would have made, whenever the sample came', async () => {
-    const domain = fc.constantFrom(...samples.companies.map((one) => String(one.domain)), 'a.test', 'b.test')
+    const domain = fc.constantFrom(
+      ...samples.companies.map((one) => String(one.domain)),
+      'a.example',
+      'b.example',
+    )
     const profile = fc.constantFrom(
       ...staff.map(({ network_profile_url: url }) => String(url)),
       'https://www.network.example/in/ann-lee',
@@ -188,12 +192,12 @@ describe('removing the sample', () => {
       people: fc.record({
         network_profile_url: profile,
         title: optional(text),
-        email: optional(fc.constantFrom('x@a.test', 'y@a.test')),
+        email: optional(fc.constantFrom('x@a.example', 'y@a.example')),
         company_domain: optional(domain),
         phones: optional(fc.constantFrom(['+33639980077'], ['+33639980078', '+33639980079'])),
       }),
       jobs: fc.record({
-        job_url: fc.constantFrom(String(opening.job_url), 'https://a.test/1'),
+        job_url: fc.constantFrom(String(opening.job_url), 'https://a.example/1'),
         job_title: text,
         company_domain: domain,
       }),

@@ -179,6 +179,11 @@ const asked: Readonly<Record<string, Exit>> = {
     'leads search --csv in.csv --job-titles * --limit 3 --yes -o people-out.csv',
     'people-out.csv',
   ),
+  explain: async ({ run }) => {
+    await run('leads enrich --csv profiles.csv --yes -o explained.csv --refresh')
+    const rows = [1, 2, 3].map((row) => run(`explain explained.csv --row ${row} --json`))
+    return (await Promise.all(rows)).join('\n')
+  },
   'leads enrich: a batch': written('leads enrich --csv profiles.csv --yes -o leads.csv', 'leads.csv'),
   ...Object.fromEntries(
     ['catalogue', 'engine', 'inbox', 'jobs', 'ledger', 'overview', 'runs', 'try'].map((view) => [

@@ -190,7 +190,7 @@ describe('quotes and earlier runs', () => {
     here.write('in.csv', junk(60))
     await here.enrich()
     here.write('in.csv', csvOf(32))
-    expect(await quoted()).toMatchObject({ credits: { expected: 0, max: 32 }, expected_range: [0, 16] })
+    expect(await quoted()).toMatchObject({ credits: { expected: 8, max: 32 }, expected_range: [0, 16] })
   })
 
   it('expects the success rate of earlier runs', async () => {

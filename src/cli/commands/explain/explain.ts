@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { shapeOf } from '../../../api/areas/shapes.js'
-import type { OperationId } from '../../../api/operations/table.js'
+import { hiddenNote, type OperationId } from '../../../api/operations/table.js'
 import { parseExact } from '../../../api/values/json.js'
 import { type Fields, isObject } from '../../../api/values/objects.js'
 import type { Run } from '../../../runs/journal/runs.js'
@@ -8,6 +8,7 @@ import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns
 import { openRuns } from '../../../runs/records.js'
 import { shownTarget } from '../../../runs/target-name.js'
 import { UsageError } from '../../context/errors.js'
+import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../../options/values.js'
 import { print } from '../../output/print.js'
@@ -34,7 +35,9 @@ export const explainCommand: CommandFactory = ({ command }) =>
       if (run.total > 0 && row > run.total)
         throw new UsageError(`--row ${row}: the run has ${countOf(run.total, 'row', 'rows')}.`)
       const found = await runs.lookupOf(run, row - 1)
-      const body = found?.body ? parseExact(found.body) : undefined
+      const stored = found?.body ? parseExact(found.body) : undefined
+      const suppressor = await suppressorFor(await openWorkspaceOwner(context))
+      const body = suppressor ? await suppressor.records(stored) : stored
       const given = found && (found.originAnsweredAt ?? found.answeredAt)
       const shown = {
         run: run.id,
@@ -50,7 +53,12 @@ export const explainCommand: CommandFactory = ({ command }) =>
         asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
         answered_at: given ? isoTime(given) : null,
         age_days: given ? Math.floor(Math.max(0, now() - given) / 86_400_000) : null,
-        why_empty: found ? (emptyBecause[found.state]?.(found.error) ?? null) : notAsked,
+        why_empty:
+          body !== stored
+            ? hiddenNote
+            : found
+              ? (emptyBecause[found.state]?.(found.error) ?? null)
+              : notAsked,
         values: await valuesOf(run, body, column),
       }
       await print(context, shown, { layout: () => textOf(shown) })
