@@ -136,7 +136,7 @@ const compoundTypes: readonly (readonly [stream: string, type: string])[] = [
 ]
 
 /** Returns the type of a file that is no text by its first bytes; `workbook` for one that may be read as such. */
-function fileTypeOf(head: Buffer): string | undefined {
+export function fileTypeOf(head: Buffer): string | undefined {
   const start = head.toString('latin1', 0, 64)
   if (start.startsWith('PK\x03\x04') || start.startsWith('PK\x05\x06')) return 'workbook'
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return 'compound'
@@ -156,21 +156,29 @@ export async function* readChunks(file: FileHandle): AsyncGenerator<Buffer> {
   }
 }
 
-/** Returns whether a file begins like a workbook. Throws a Refusal for other files that are no text. */
-export async function isWorkbook(path: string): Promise<boolean> {
-  // Opening a pipe would wait for its writer. What cannot be opened is reported where it is read.
+/** How many bytes say what type a file has. */
+export const fileTypeBytes = 512
+
+/** Opens a regular file. Returns `undefined` for any other, and where it cannot be opened, which is reported where it is read. */
+export async function openRegularFile(path: string): Promise<FileHandle | undefined> {
+  // Opening a pipe would wait for its writer.
   const isFile = await stat(path).then(
     (found) => found.isFile(),
     () => false,
   )
-  const file = isFile ? await open(path).catch(() => undefined) : undefined
+  return isFile ? open(path).catch(() => undefined) : undefined
+}
+
+/** Returns whether a file begins like a workbook. Throws a Refusal for other files that are no text. */
+export async function isWorkbook(path: string): Promise<boolean> {
+  const file = await openRegularFile(path)
   if (!file) return false
   try {
     const read = async (at: number, bytes: number) => {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, at)
       return buffer.subarray(0, bytesRead)
     }
-    const head = await read(0, 512)
+    const head = await read(0, fileTypeBytes)
     const type = fileTypeOf(head)
     if (type === undefined || type === 'workbook') return type === 'workbook'
     throw notText(path, type === 'compound' ? await compoundTypeOf(head, read) : type)

@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type FileHandle, stat } from 'node:fs/promises'
 import type { Duplex, Readable } from 'node:stream'
 import zlib from 'node:zlib'
 import { type Entry, openPromise, type ZipFile } from 'yauzl'
 import { interrupted, Refusal, systemCode } from '../api/calls/errors.js'
+import { fileTypeBytes, fileTypeOf, openRegularFile } from './encoding.js'
 
 /** What a file may unpack to, in bytes: so many times its size, but at least this. */
 const growth = { ratio: 250, min: 64 * 2 ** 20 }
@@ -37,21 +38,17 @@ export async function unpack(
   }
 }
 
-const packings = { gzip: '\x1f\x8b', zstd: '\x28\xb5\x2f\xfd', zip: 'PK\x03\x04' } as const
-type Packing = keyof typeof packings
+type Packing = 'gzip' | 'zstd' | 'zip'
 
 async function packingOf(path: string): Promise<Packing | undefined> {
-  // Opening a pipe would wait for its writer. What cannot be opened is reported where it is read.
-  const isFile = await stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  )
-  const file = isFile ? await open(path).catch(() => undefined) : undefined
+  const file = await openRegularFile(path)
   if (!file) return undefined
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
-    const start = buffer.toString('latin1', 0, bytesRead)
-    return (Object.keys(packings) as Packing[]).find((type) => start.startsWith(packings[type]))
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(fileTypeBytes), 0, fileTypeBytes, 0)
+    const type = fileTypeOf(buffer.subarray(0, bytesRead))
+    // A workbook is a ZIP archive.
+    if (type === 'workbook') return 'zip'
+    return type === 'gzip' || type === 'zstd' ? type : undefined
   } finally {
     await file.close()
   }
@@ -97,7 +94,10 @@ async function openZip(path: string): Promise<Unpacking | undefined> {
   })
   try {
     const found = await tableIn(zip, path)
-    if (!found) return close(zip)
+    if (!found) {
+      zip.close()
+      return undefined
+    }
     if (found.isEncrypted()) throw new Refusal('csv.zip_encrypted', { path })
     return { read: () => zip.openReadStreamPromise(found), close: () => zip.close() }
   } catch (error) {
@@ -106,11 +106,8 @@ async function openZip(path: string): Promise<Unpacking | undefined> {
   }
 }
 
-function close(zip: ZipFile): undefined {
-  zip.close()
-}
-
 async function tableIn(zip: ZipFile, path: string): Promise<Entry | undefined> {
+  if (zip.entryCount === 0) return undefined
   const entries: Entry[] = []
   for await (const entry of zip.eachEntry()) {
     if (isOfDocument(entry)) return undefined

@@ -134,6 +134,10 @@ export function toColumnKind(cells: readonly string[] = [], column?: string): Va
   return kind === 'person name' && column !== undefined && !isNameOfPeople(column) ? undefined : kind
 }
 
+/** Whether values of a kind are profiles, of a company or a person. */
+export const isProfileKind = (kind: ValueKind | undefined): boolean =>
+  kind === 'company profile' || kind === 'person profile'
+
 /** Kinds that say by themselves whom a row is about, or how to reach them. */
 const tellingKinds: ReadonlySet<ValueKind> = new Set([...certainKinds, 'web address'])
 

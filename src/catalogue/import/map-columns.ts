@@ -21,6 +21,7 @@ import {
 } from '../../identity/readers.js'
 import {
   fitsColumn,
+  isProfileKind,
   isStandIn,
   kindsOfField,
   toColumnKind,
@@ -158,8 +159,7 @@ function guessFields(
   const isNamed = named.length > 0 || isUnnamed(column)
   if (held === undefined || held === 'person name') return []
   // Below a name that is no field's, values count that are all alike.
-  const isProfile = held === 'person profile' || held === 'company profile'
-  const isElse = isColumnName(column) && !isProfile
+  const isElse = isColumnName(column) && !isProfileKind(held)
   if (!isNamed && (isElse || toSoleKind(cells) !== held || isOfOthers(kind, column, held))) return []
   const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =

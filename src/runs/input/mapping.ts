@@ -32,6 +32,7 @@ import {
   isMisplaced,
   isNameInDomain,
   isPlaceholder,
+  isProfileKind,
   isStandIn,
   kindsOfField,
   toColumnKind,
@@ -338,8 +339,8 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
   return header.flatMap((column, at) => {
     if (!isUnnamed(column)) {
       const kind = toSoleKind(samples?.[at])
-      const isProfile = kind === 'person profile' || kind === 'company profile'
-      if (kind === undefined || isOwnColumn(column) || (isColumnName(column) && !isProfile)) return []
+      if (kind === undefined || isOwnColumn(column) || (isColumnName(column) && !isProfileKind(kind)))
+        return []
       // Web addresses may be anything's, and so may a profile below the name of something else: they count only where nothing
       // else says whom a row is about.
       const rank = kind === 'web address' || isColumnName(column) ? lastResort : byValues

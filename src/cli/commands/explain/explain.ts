@@ -53,12 +53,7 @@ export const explainCommand: CommandFactory = ({ command }) =>
         asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
         answered_at: given ? isoTime(given) : null,
         age_days: given ? Math.floor(Math.max(0, now() - given) / 86_400_000) : null,
-        why_empty:
-          body !== stored
-            ? hiddenNote
-            : found
-              ? (emptyBecause[found.state]?.(found.error) ?? null)
-              : notAsked,
+        why_empty: body === stored ? whyEmpty(found) : hiddenNote,
         values: await valuesOf(run, body, column),
       }
       await print(context, shown, { layout: () => textOf(shown) })
@@ -77,6 +72,9 @@ const emptyBecause: Readonly<Record<string, (error: string | null) => string>> =
   unknown: () =>
     'It may have been charged, and its answer was lost: resume with --retry-unknown to ask again.',
 }
+
+const whyEmpty = (found: { readonly state: string; readonly error: string | null } | undefined) =>
+  found ? (emptyBecause[found.state]?.(found.error) ?? null) : notAsked
 
 /** Returns the run that wrote a file, the newest one; else the only one that read it, or the one that is named. */
 function chooseRun(found: readonly Run[], file: string, path: string, id: string | undefined): Run {
