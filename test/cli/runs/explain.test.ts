@@ -56,6 +56,16 @@ it('explains each row of an output by what is recorded of it, and charges nothin
   })
 })
 
+it('says of an answer to a single lookup that it is of no run', async () => {
+  await ends(here.run('accounts enrich --domain a.example', { caller: companies() }), 0)
+  here.write('in.csv', 'domain\na.example\n')
+  await run('in.csv', 'out.csv')
+  const explained = await here.json('explain out.csv --row 1')
+  expect(explained).toMatchObject({ source: 'reused', from_run: null, from_row: null })
+  const text = (await ends(here.run('explain out.csv --row 1 --format table'), 0)).stdout
+  expect(text).toContain('Status: found (reused, the answer to a lookup outside of runs)\n')
+})
+
 it('says which run, row or column there is not, and asks for the run where several read a file', async () => {
   here.write('in.csv', 'domain\na.example\n')
   await run('in.csv', 'out.csv')

@@ -47,7 +47,8 @@ export const explainCommand: CommandFactory = ({ command }) =>
         status: found?.state ?? 'none',
         source: found ? sourceNames[found.source] : null,
         from_run: found?.originRun ?? null,
-        from_row: found?.originRow == null ? null : found.originRow + 1,
+        // Single lookups are in no run that a person knows.
+        from_row: found?.originRun && found.originRow !== null ? found.originRow + 1 : null,
         credits: found?.cost ?? 0,
         credits_held: found?.held ?? 0,
         asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
@@ -115,7 +116,8 @@ interface Explained extends Fields {
 
 function textOf({ values, ...facts }: Explained): string {
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
-  const origin = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
+  const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
+  const origin = source === 'reused' && from_row === null ? ', the answer to a lookup outside of runs' : ofRow
   const age = facts.age_days === null ? '' : `, ${countOf(Number(facts.age_days), 'day', 'days')} ago`
   const lines = [
     `Row ${row} of run ${run}: ${operation} at ${target}`,
