@@ -22,7 +22,10 @@ import { loadSample } from '../support/sample.js'
 import { type ExampleLine, examplesOf, wordsOf } from '../support/shell-examples.js'
 
 const root = join(import.meta.dirname, '..', '..')
-const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => join('docs', name))].filter(
+const below = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true }).map((name) => join(folder, String(name)))
+const docs = readdirSync(join(root, 'docs')).map((name) => join('docs', name))
+const pages = ['README.md', ...docs, ...below('docs/skills')].filter(
   (path) => path.endsWith('.md') && !/docs.(architecture|performance)\.md$/.test(path),
 )
 

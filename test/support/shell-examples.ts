@@ -36,16 +36,24 @@ export function examplesOf(path: string): Example[] {
   })
 }
 
+/** A command that writes the lines below it to a file, up to the word that ends them. */
+const hereDocument = /^(.*<<'END'\n[\s\S]*?^END\n)/m
+
 /** Returns the lines of a script. A script of its own (`#!`), and what spans several lines, is one. */
 function linesOf(script: string): ExampleLine[] {
   if (script.startsWith('#!')) return [{ text: script, exitCode: 0 }]
   return script
     .replaceAll('\\\n', ' ')
-    .split('\n')
-    .map((line) => ({
-      text: line.replace(/(^|\s)#\s.*$/, '').trim(),
-      exitCode: Number(/\s#.*\bexit (\d+)/.exec(line)?.[1] ?? 0),
-    }))
+    .split(hereDocument)
+    .flatMap((part) => (hereDocument.test(part) ? [part.trim()] : part.split('\n')))
+    .map((line) =>
+      line.includes('\n')
+        ? { text: line, exitCode: 0 }
+        : {
+            text: line.replace(/(^|\s)#\s.*$/, '').trim(),
+            exitCode: Number(/\s#.*\bexit (\d+)/.exec(line)?.[1] ?? 0),
+          },
+    )
     .filter(({ text }) => text !== '')
 }
 

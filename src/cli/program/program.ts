@@ -74,6 +74,7 @@ const handwritten: Readonly<Record<string, Handwritten>> = {
     async () => (await import('../commands/completion/completion.js')).completionCommand,
     none,
   ],
+  skills: ['machine', async () => (await import('../commands/skills/skills.js')).skillsCommand, none],
   commands: ['machine', async () => commandsCommand],
 }
 

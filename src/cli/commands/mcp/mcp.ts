@@ -1,7 +1,6 @@
-import { existsSync, realpathSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { realpathSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import { Refusal } from '../../../api/calls/errors.js'
 import { withNamedIds } from '../../../api/schemas/enumerations.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
@@ -11,6 +10,7 @@ import type { CommandPort, Work } from '../../../mcp/session.js'
 import { checkProviders } from '../../batch/options.js'
 import { resolveFilterNames } from '../../call/filter-names.js'
 import { type Context, type GlobalOptions, type Streams, version } from '../../context/context.js'
+import { documentsFolder } from '../../context/documents.js'
 import { toFlag, UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
 import { interruptible } from '../../context/io.js'
@@ -142,13 +142,6 @@ async function chooseTools(context: Context, { tools, areas, allowCommands }: Op
     !usualTools.includes(name) && (named.includes(name) || kept.includes(area) || kept.includes('all'))
   // A client that takes only so many takes the first ones.
   return [...usualTools.flatMap((name) => all.filter((tool) => tool.name === name)), ...all.filter(isAdded)]
-}
-
-function documentsFolder(): string {
-  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    if (existsSync(join(folder, 'package.json'))) return join(folder, 'docs')
-    if (folder === dirname(folder)) throw new Error('the documents were not found')
-  }
 }
 
 /** The options of this command that its tools' commands get as well. */
