@@ -134,7 +134,16 @@ const providerProblems: Readonly<Record<string, Text>> = {
   header_value: '{at} has letters that a header cannot have.',
   no_found: '{at}: no outcome is found, so that nothing would ever be.',
   no_id: ({ at }) => `${at} does not say which work is asked for. Write {id} where its id belongs.`,
-  no_key: ({ at }) => `${at} have no key. Write {key}, or {key_base64}, where it belongs.`,
+  no_key: ({ at }) =>
+    at === 'auth.path'
+      ? `${at} has no key. Write {key} where it belongs.`
+      : `${at} have no key. Write {key}, or {key_base64}, where it belongs.`,
+  no_timestamp:
+    'auth.sign: a timestamp that is signed must be sent, too: name its header as timestamp, and write {timestamp} or {timestamp_ms} in over.',
+  key_in_body: '{at}: the key goes into the body as {field}, and there is no body with fields, nor a form.',
+  path_start: '{at}: begin with status, headers, body or item, such as {body.first}.',
+  no_request: '{at}: there is no request {word} in requests.',
+  idle_request: '{at} is used by no kind. Write request: {word} in the kinds that it serves, or remove it.',
   no_list: '{at}: a request of several rows needs a body with a list of one element, which each row fills.',
   no_result: '{at} needs {wanted}.',
   no_row: ({ at }) =>

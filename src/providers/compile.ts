@@ -7,15 +7,19 @@ import { type Expression, parseExpression } from '../lists/expressions.js'
 import {
   type KindFile,
   type Mapped,
+  mainField,
   type OutcomeWord,
   type ProviderFile,
   type ProviderKind,
   placeholdersIn,
   type ReadProvider,
   type RequestFile,
-  type SubjectField,
+  type Subject,
+  subjectFields,
+  targetOf,
   toIntervalMs,
 } from './definition.js'
+import { isNothing, isValueOf } from './subject.js'
 
 export const micros = 1_000_000
 
@@ -29,7 +33,7 @@ export interface VendorAnswer {
 
 /** A request to a vendor without its key. */
 export interface VendorRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   /** With the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -38,9 +42,8 @@ export interface VendorRequest {
   readonly isForm?: boolean
 }
 
-export type Subject = Partial<Readonly<Record<SubjectField, string>>>
-
-type Read = (value: VendorAnswer | Fields) => unknown
+/** What is read: an answer, and below `asked` what was asked about and what was found in it. */
+type Read = (value: (VendorAnswer | Fields) & { readonly asked?: Fields }) => unknown
 type Place = readonly PropertyKey[]
 
 export type CompiledProvider = Awaited<ReturnType<typeof compileProvider>>
@@ -80,7 +83,7 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
 function readersFor(refuse: ReadProvider['refuse']) {
   const condition = async (text: string, at: Place): Promise<Expression> => {
     try {
-      return await parseExpression(text, answerScope, 'where')
+      return await parseExpression(text, readScope, 'where')
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return refuse('condition', at, { refused: error.code, inner: error.details })
@@ -91,7 +94,7 @@ function readersFor(refuse: ReadProvider['refuse']) {
       text,
       (inner) => condition(inner, at),
       () => refuse('path', at, { text }),
-    )
+    ) as Promise<Read & { readonly isOfItem?: boolean }>
   return { condition, path, refuse }
 }
 
@@ -106,7 +109,7 @@ async function compileKind(
   const test = async (text: string | undefined, where: Place, other: (answer: VendorAnswer) => boolean) => {
     if (text === undefined) return other
     const found = await condition(text, [...at, ...where])
-    return (answer: VendorAnswer) => found.test({ ...answer })
+    return (answer: VendorAnswer) => found.test({ ...nobody, ...answer })
   }
   const outcomes = await Promise.all(
     file.outcomes.map(async ({ when, is, wait }, n) => ({
@@ -114,10 +117,20 @@ async function compileKind(
       outcome: { is, waitMs: wait === undefined ? undefined : toMs(wait) },
     })),
   )
+  const main = mainField[at.at(-1) as ProviderKind]
+  const fields = Object.entries(file.result)
+  // What the others are read by comes first.
+  const inOrder = [
+    ...fields.filter(([field]) => field === main),
+    ...fields.filter(([field]) => field !== main),
+  ]
   const result = await Promise.all(
-    Object.entries(file.result).map(async ([field, mapped]) => ({
+    inOrder.map(async ([field, mapped]) => ({
       field,
-      read: await readMapped(mapped, (text) => path(text, [...at, 'result', field])),
+      read: await readMapped(field, mapped, {
+        path: (text) => path(text, [...at, 'result', field]),
+        condition: (text, n) => condition(text, [...at, 'result', field, 'cases', n, 'when']),
+      }),
     })),
   )
   const { cost = {}, batch, needs, submit, poll, request = submit } = file
@@ -136,11 +149,18 @@ async function compileKind(
     request: (rows: readonly (Subject & { readonly row: string })[]) =>
       fillRequest(request as RequestFile, rows[0] ?? {}, batch && rows),
     poll: (id: string) => fillRequest(poll as RequestFile, { id }),
-    outcomeOf: (answer: VendorAnswer) =>
-      outcomes.find(({ expression }) => expression.test({ item: null, ...answer }))?.outcome,
-    resultOf: (answer: VendorAnswer): Fields => {
-      const values = result.map(({ field, read }) => [field, read(answer)] as const)
-      return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+    outcomeOf: (answer: VendorAnswer, asked: Subject = {}) =>
+      outcomes.find(({ expression }) => expression.test({ ...nobody, ...asked, item: null, ...answer }))
+        ?.outcome,
+    /** Returns the values of an answer about somebody, in the order of the file. */
+    resultOf: (answer: VendorAnswer, asked: Subject): Fields => {
+      const found: Record<string, unknown> = {}
+      for (const { field, read } of result) {
+        const own = main !== undefined && found[main] !== undefined ? { [main]: found[main] } : {}
+        const value = read({ ...answer, asked: { ...asked, ...own } })
+        if (value !== undefined) found[field] = value
+      }
+      return Object.fromEntries(fields.flatMap(([name]) => (name in found ? [[name, found[name]]] : [])))
     },
     /** Returns the cost of what came of a row, in millionths; `undefined` where the answer should say it and does not. */
     costOf: (answer: VendorAnswer, is: OutcomeWord) => {
@@ -178,7 +198,11 @@ export const compileStored = ({ name, definition }: StoredProvider): Promise<Com
     },
   })
 
-const answerScope = { status: true, headers: true, body: true, item: true } as const
+/** What an answer is read by beside itself: what was asked about, and what was found. */
+const askedNames = [...subjectFields, 'personal_email', 'phone'] as const
+const namesScope = Object.fromEntries(askedNames.map((name) => [name, true] as const))
+const readScope = { status: true, headers: true, body: true, item: true, ...namesScope } as const
+const nobody = Object.fromEntries(askedNames.map((name) => [name, null]))
 
 function toMicros(said: unknown): number | undefined {
   const amount = said === undefined || said === null || said === '' ? Number.NaN : Number(String(said))
@@ -198,14 +222,57 @@ function fieldsFor(
   return Object.fromEntries(Object.entries(subject).filter(([name, value]) => value && isWanted(name)))
 }
 
+/** What reads the parts of a value. */
+interface ValueReaders {
+  readonly path: (text: string) => Promise<Read>
+  readonly condition: (text: string, at: number) => Promise<Expression>
+}
+
 /** Returns what a value of an answer is for us; digits of long numbers stay. */
-async function readMapped(mapped: Mapped, path: (text: string) => Promise<Read>): Promise<Read> {
-  const { from, map, else: other } = typeof mapped === 'string' ? { from: mapped } : mapped
-  const read = await path(from)
+async function readMapped(field: string, mapped: Mapped, readers: ValueReaders): Promise<Read> {
+  const {
+    from,
+    first = [],
+    text,
+    cases,
+    map,
+    else: other,
+  } = typeof mapped === 'string' ? { from: mapped } : mapped
+  if (cases) return readCases(cases, other, readers)
+  if (text !== undefined) return readText(text, readers)
+  const reads = await Promise.all([...(from === undefined ? first : [from])].map(readers.path))
   return (answer) => {
-    const value = plain(read(answer))
+    const values = reads.map((read) => plain(read(answer)))
+    const value = values.find((one) => isValueOf(field, one)) ?? values.find((one) => one !== undefined)
     if (!map) return value ?? (other === undefined ? value : other)
     return Object.hasOwn(map, String(value)) ? map[String(value)] : other
+  }
+}
+
+async function readCases(
+  cases: readonly { readonly when: string; readonly is: unknown }[],
+  other: unknown,
+  { condition }: ValueReaders,
+): Promise<Read> {
+  const known = await Promise.all(
+    cases.map(async ({ when, is }, at) => ({ is, expression: await condition(when, at) })),
+  )
+  return ({ asked = {}, ...answer }) => {
+    const fits = known.find(({ expression }) =>
+      expression.test({ ...nobody, ...asked, item: null, ...answer }),
+    )
+    return fits ? fits.is : other
+  }
+}
+
+/** Returns a text of several values; without one of them there is none. */
+async function readText(text: string, { path }: ValueReaders): Promise<Read> {
+  const written = [...text.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name)
+  const reads = new Map(await Promise.all(written.map(async (one) => [one, await path(one)] as const)))
+  return (answer) => {
+    const values = new Map([...reads].map(([name, read]) => [name, plain(read(answer))]))
+    if ([...values.values()].some(isNothing)) return undefined
+    return text.replace(/\{([^{}]*)\}/g, (_, name: string) => String(values.get(name)))
   }
 }
 
@@ -213,38 +280,88 @@ async function readMapped(mapped: Mapped, path: (text: string) => Promise<Read>)
 const plain = (value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
 
 const step = /^(?:\.?([A-Za-z_$][\w$-]*)|\[(\d+)\]|\["([^"\]]*)"\])/
+const keyStep = new RegExp(`^\\[(${askedNames.join('|')})\\]`)
+const greatest = /^max\s+(item(?:[.[].*?)?)(?:\s+where\s+(.+))?$/s
 
-/** Reads a path such as `body.emails[0].email`; in brackets also a condition, which the first such item meets. */
+type ReadStep = (value: unknown, asked: Fields) => unknown
+
+/**
+ * Reads a path such as `body.emails[0].email`. In brackets also a name of what was asked about, whose value is the key there;
+ * a condition, which the first such item meets; and `max item.score`, the item of a list with the greatest, `where` one fits.
+ */
 async function readPath(
   text: string,
   condition: (text: string) => Promise<Expression>,
   refuse: () => never,
 ): Promise<Read & { readonly isOfItem?: boolean }> {
-  const steps: ((value: unknown) => unknown)[] = []
+  const steps: ReadStep[] = []
+  const firstOf = async (inner: string): Promise<ReadStep> => {
+    const fits = await condition(inner)
+    return (value, asked) =>
+      itemsOf(value).find((item) => fits.test({ ...nobody, ...asked, ...noAnswer, item }))
+  }
   for (let rest = text; rest !== ''; ) {
     const match = step.exec(rest)
     if (match) {
       const key = match[1] ?? match[2] ?? match[3] ?? ''
-      steps.push((value) =>
-        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-          ? (value as Fields)[key]
-          : undefined,
-      )
+      steps.push((value) => valueAt(value, key))
       rest = rest.slice(match[0].length)
+      continue
+    }
+    const named = keyStep.exec(rest)
+    if (named) {
+      const [whole, name = ''] = named
+      steps.push((value, asked) => valueUnder(value, asked[name]))
+      rest = rest.slice(whole.length)
       continue
     }
     const end = rest.startsWith('[') ? closingOf(rest) : -1
     if (end < 0 || steps.length === 0) refuse()
-    const fits = await condition(rest.slice(1, end))
-    steps.push((value) =>
-      Array.isArray(value)
-        ? value.find((item) => fits.test({ status: null, headers: null, body: null, item }))
-        : undefined,
-    )
+    const inner = rest.slice(1, end)
+    const best = greatest.exec(inner)
+    if (!best && /^max\s/.test(inner)) refuse()
+    steps.push(await (best ? greatestOf(best, condition, refuse) : firstOf(inner)))
     rest = rest.slice(end + 1)
   }
-  const read: Read = (value) => steps.reduce<unknown>((at, next) => next(at), value)
+  const read: Read = (value) => steps.reduce<unknown>((at, next) => next(at, value.asked ?? {}), value)
   return Object.assign(read, { isOfItem: /^item\b/.test(text) })
+}
+
+const noAnswer = { status: null, headers: null, body: null }
+const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const valueAt = (value: unknown, key: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+    ? (value as Fields)[key]
+    : undefined
+
+/** Returns what stands under a value as its name, in whatever case. */
+function valueUnder(value: unknown, key: unknown): unknown {
+  if (typeof key !== 'string' || !isObject(value)) return undefined
+  const name = Object.hasOwn(value, key)
+    ? key
+    : Object.keys(value).find((one) => one.toLowerCase() === key.toLowerCase())
+  return name === undefined ? undefined : value[name]
+}
+
+/** Takes the item of a list whose number is the greatest; the first of several. */
+async function greatestOf(
+  [, by = '', where]: RegExpExecArray,
+  condition: (text: string) => Promise<Expression>,
+  refuse: () => never,
+): Promise<ReadStep> {
+  const numberAt = await readPath(by, condition, refuse)
+  const fits = where === undefined ? undefined : await condition(where)
+  return (value, asked) => {
+    let best: { readonly item: unknown; readonly number: number } | undefined
+    for (const item of itemsOf(value)) {
+      const said = numberAt({ item })
+      const number = isNothing(said) ? Number.NaN : Number(said)
+      const isFit = fits?.test({ ...nobody, ...asked, ...noAnswer, item }) ?? true
+      if (isFit && number > (best?.number ?? Number.NEGATIVE_INFINITY)) best = { item, number }
+    }
+    return best?.item
+  }
 }
 
 /** Returns where the bracket that begins a text is closed; -1 where it is not. */
@@ -266,21 +383,17 @@ function closingOf(text: string): number {
 type Words = Readonly<Record<string, string | undefined>>
 
 /** Fills the placeholders of a request. Where it is about several rows, the array with one template has one for each. */
-function fillRequest(
-  { get, post, query = {}, headers = {}, body, form }: RequestFile,
-  words: Words,
-  rows?: readonly Words[],
-): VendorRequest {
-  const path = (get ?? post ?? '').replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(words[name] ?? ''),
-  )
+function fillRequest(request: RequestFile, words: Words, rows?: readonly Words[]): VendorRequest {
+  const { query = {}, headers = {}, body, form } = request
+  const target = targetOf(request)
+  const path = target.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(words[name] ?? ''))
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     const filled = fillValue(value, words)
     if (filled !== undefined) parameters.append(name, String(filled))
   }
   const search = parameters.size === 0 ? '' : `${path.includes('?') ? '&' : '?'}${parameters}`
-  const method = get === undefined ? 'POST' : 'GET'
+  const method = target.method.toUpperCase() as VendorRequest['method']
   const sent = {
     method,
     path: path + search,

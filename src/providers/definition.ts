@@ -22,6 +22,7 @@ export const subjectFields = [
   'country',
 ] as const
 export type SubjectField = (typeof subjectFields)[number]
+export type Subject = Partial<Readonly<Record<SubjectField, string>>>
 
 const outcomeWords = [
   ...(['found', 'not_found', 'again', 'rate_limited', 'out_of_credits', 'invalid_key'] as const),
@@ -41,7 +42,7 @@ const resultFields: Readonly<Record<ProviderKind, readonly string[]>> = {
 }
 
 /** The value that a kind is asked for; a person or company may have any. */
-const mainField: Partial<Record<ProviderKind, string>> = {
+export const mainField: Partial<Record<ProviderKind, string>> = {
   email: 'email',
   personal_email: 'personal_email',
   phone: 'phone',
@@ -63,21 +64,22 @@ export function toIntervalMs(rate: string): number {
 
 const condition = (description: string) =>
   say(z.string().min(1), `${description}: CEL over status, headers, body and item`)
+const pathStart = /^(?:status|headers|body|item)(?![\w-])/
+const isPath = (text: string): boolean => pathStart.test(text)
 const path = (description: string) =>
   say(
-    z
-      .string()
-      .regex(
-        /^(?:status|headers|body|item)(?![\w-])/,
-        'begin with status, headers, body or item, such as body.data.email',
-      ),
+    z.string().regex(pathStart, 'begin with status, headers, body or item, such as body.data.email'),
     `${description}: a path such as body.data.email`,
   )
 const template: z.ZodType<unknown> = z.any()
 
+const requestMethods = ['get', 'post', 'put', 'patch'] as const
+
 const requestFields = {
   get: say(z.string(), 'the path of a GET request; {field} stands for a value of the row').optional(),
   post: say(z.string(), 'the path of a POST request').optional(),
+  put: say(z.string(), 'the path of a PUT request').optional(),
+  patch: say(z.string(), 'the path of a PATCH request').optional(),
   query: say(z.record(z.string(), template), 'the query; what has no value is left out').optional(),
   headers: say(z.record(z.string(), z.string()), 'headers of this request').optional(),
   body: say(template, 'the body, sent as JSON; what has no value is left out').optional(),
@@ -87,15 +89,15 @@ const requestFields = {
   ).optional(),
 }
 
-const oneMethod = ({ get, post }: { get?: unknown; post?: unknown }) =>
-  (get === undefined) !== (post === undefined)
+type Paths = Partial<Record<(typeof requestMethods)[number], unknown>>
+const oneMethod = (paths: Paths) => requestMethods.filter((one) => paths[one] !== undefined).length === 1
 const oneBody = ({ body, form }: { body?: unknown; form?: unknown }) =>
   body === undefined || form === undefined
 /** A request, with what else is said of it. */
 const requestWith = <Fields extends z.ZodRawShape>(fields: Fields) =>
   z
     .strictObject({ ...requestFields, ...fields })
-    .refine(oneMethod, { error: 'give get or post' })
+    .refine(oneMethod, { error: `give one of ${requestMethods.join(', ')}` })
     .refine(oneBody, { error: 'give body or form' })
 
 const requestSchema = requestWith({})
@@ -106,11 +108,25 @@ const outcomeSchema = z.strictObject({
   wait: duration('how long to wait before the request is repeated, for again and rate_limited').optional(),
 })
 
-const mappedSchema = z.strictObject({
-  from: path('where the value is'),
-  map: say(z.record(z.string(), z.any()), "the vendor's words and what they become").optional(),
-  else: say(z.any(), 'what any other word becomes').optional(),
+const caseSchema = z.strictObject({
+  when: condition('when it fits'),
+  is: say(z.union([z.string(), z.number(), z.boolean()]), 'the value'),
 })
+
+const mappedSchema = z
+  .strictObject({
+    from: path('where the value is').optional(),
+    first: say(z.array(path('where a value may be')).min(1), 'paths; the first that has one').optional(),
+    text: say(z.string(), 'a text with paths in braces, such as {body.first} {body.last}').optional(),
+    cases: say(z.array(caseSchema).min(1), 'values; that of the first condition that fits').optional(),
+    map: say(z.record(z.string(), z.any()), "the vendor's words and what they become").optional(),
+    else: say(z.any(), 'what any other word becomes').optional(),
+  })
+  .refine(
+    ({ from, first, text, cases }) =>
+      [from, first, text, cases].filter((one) => one !== undefined).length === 1,
+    { error: 'give one of from, first, text, cases' },
+  )
 
 const credits = (description: string) => say(z.number().nonnegative(), description).optional()
 
@@ -131,7 +147,10 @@ const kindSchema = z
       z.array(z.array(z.enum(subjectFields)).min(1)).min(1),
       'sets of fields; the first that the row has is sent',
     ),
-    request: say(requestSchema, 'the request that is answered at once').optional(),
+    request: say(
+      z.union([z.string(), requestSchema]),
+      'the request that is answered at once, or its name in requests',
+    ).optional(),
     submit: requestWith({
       id: path('where the answer has the id of the work'),
       accepted: condition('when the work was accepted'),
@@ -163,10 +182,15 @@ const kindSchema = z
     error: 'submit and poll belong together',
   })
 
+/** What a signature may be over. */
+const signedWords = ['timestamp', 'timestamp_ms', 'method', 'path', 'body'] as const
+
 const authSchema = z
   .strictObject({
     header: say(z.string(), 'the header that has the key').optional(),
     query: say(z.string(), 'the query parameter that has the key').optional(),
+    body: say(z.string(), 'the field of the body or form that has the key').optional(),
+    path: say(z.string(), 'what comes before each path; {key} stands for the key').optional(),
     bearer: say(z.literal(true), 'the key as a bearer token').optional(),
     headers: say(
       z.record(z.string(), z.string()),
@@ -175,16 +199,30 @@ const authSchema = z
     oauth: z
       .strictObject({
         token_url: say(z.string(), 'where client_id:client_secret, the key, becomes a token'),
+        client_id: say(z.string().min(1), 'the client id; the key is then the secret alone').optional(),
         scope: z.string().optional(),
-        credentials: say(
+        in: say(
           z.enum(['header', 'body']),
           'where client_id and client_secret are sent (default: header)',
         ).optional(),
       })
       .optional(),
+    sign: z
+      .strictObject({
+        header: say(z.string(), 'the header that has the signature, whose secret is the key'),
+        hmac: say(z.enum(['sha1', 'sha256', 'sha512']), 'the hash of the HMAC'),
+        over: say(
+          z.string(),
+          `what is signed: a text with ${signedWords.map((one) => `{${one}}`).join(', ')}`,
+        ),
+        encoding: say(z.enum(['hex', 'base64']), 'how the signature is written (default: hex)').optional(),
+        prefix: say(z.string(), 'what stands before the signature, such as sha256=').optional(),
+        timestamp: say(z.string(), 'the header that has the timestamp').optional(),
+      })
+      .optional(),
   })
   .refine((auth) => Object.values(auth).filter((one) => one !== undefined).length === 1, {
-    error: 'give one of header, query, bearer, headers, oauth',
+    error: 'give one of header, query, body, path, bearer, headers, oauth, sign',
   })
 
 export const providerSchema = z.strictObject({
@@ -221,13 +259,31 @@ export const providerSchema = z.strictObject({
       row: say(z.partialRecord(z.enum(subjectFields), z.string()), 'whom providers test asks about'),
     })
     .optional(),
+  requests: say(
+    z.record(z.string(), requestSchema),
+    'requests by name; one that several kinds name is asked once for a row',
+  ).optional(),
   kinds: say(z.partialRecord(z.enum(providerKinds), kindSchema), 'what it can be asked for'),
 })
 
-export type ProviderFile = z.output<typeof providerSchema>
-export type KindFile = z.output<typeof kindSchema>
 export type RequestFile = z.output<typeof requestSchema>
+export type KindFile = Omit<z.output<typeof kindSchema>, 'request'> & { readonly request?: RequestFile }
+/** A file whose named requests stand in its kinds. */
+export type ProviderFile = Omit<z.output<typeof providerSchema>, 'kinds' | 'requests'> & {
+  readonly kinds: Partial<Record<ProviderKind, KindFile>>
+}
 export type Mapped = string | z.output<typeof mappedSchema>
+
+/** Returns an address with a path added to it. */
+export const addressOf = (base: string, path: string): string =>
+  path === '' ? base : base.replace(/\/+$/, '') + (path.startsWith('/') ? path : `/${path}`)
+
+/** Returns where a token is asked for: a path is one of the vendor's address. */
+export const tokenUrlOf = ({
+  auth: { oauth },
+  base_url,
+}: Pick<ProviderFile, 'auth' | 'base_url'>): string | undefined =>
+  oauth && (oauth.token_url.startsWith('/') ? addressOf(base_url, oauth.token_url) : oauth.token_url)
 
 /** The published schema of the file, for editors. */
 export const providerJsonSchema = () => ({
@@ -278,9 +334,10 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
   })
   if (value === undefined) refuse('aliases', [])
   if (!isObject(value)) refuse('no_provider', [])
-  const { data: file, error } = providerSchema.safeParse(value, { reportInput: true })
+  const { data: written, error } = providerSchema.safeParse(value, { reportInput: true })
   if (error) refuseIssue(error.issues, refuse)
-  if (!file) throw new Error('a file is valid or not')
+  if (!written) throw new Error('a file is valid or not')
+  const file = resolveNames(written, refuse)
   if (builtIn.includes(file.name)) refuse('reserved', ['name'])
   if (Object.keys(file.kinds).length === 0) refuse('no_kinds', ['kinds'])
   for (const [name, kind] of Object.entries(file.kinds)) {
@@ -289,14 +346,54 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
     const fields = Object.keys(kind.result)
     for (const field of fields) if (!known.includes(field)) refuseKey(refuse, [...at, 'result'], field, known)
     const wanted = mainField[name as ProviderKind]
+    for (const [field, mapped] of Object.entries(kind.result))
+      if (pathsOf(mapped).some((one) => !isPath(one))) refuse('path_start', [...at, 'result', field])
     if (wanted === undefined ? fields.length === 0 : !fields.includes(wanted))
       refuse('no_result', [...at, 'result'], { wanted: wanted ?? known[0] })
     if (!kind.outcomes.some(({ is }) => is === 'found')) refuse('no_found', [...at, 'outcomes'])
     checkKind(kind, at, refuse)
+    for (const part of ['request', 'submit', 'poll'] as const) checkKeyPlace(kind[part], [...at, part])
   }
   checkAuth(file.auth, refuse)
   if (file.balance) checkRequest(file.balance, ['balance'], [], refuse)
+  checkKeyPlace(file.balance, ['balance'])
   return { file, refuse }
+
+  /** A key in the body needs a body. */
+  function checkKeyPlace(request: RequestFile | undefined, at: Path) {
+    if (file.auth.body === undefined || !request || request.form) return
+    if (!isObject(request.body)) refuse('key_in_body', at, { field: file.auth.body })
+  }
+}
+
+/** Puts named requests into the kinds that name them. */
+function resolveNames(written: z.output<typeof providerSchema>, refuse: Refuse): ProviderFile {
+  const { kinds, requests = {}, ...file } = written
+  const known = Object.keys(requests)
+  for (const [name, request] of Object.entries(requests))
+    checkRequest(request, ['requests', name], [...subjectFields, 'row'], refuse)
+  const used = new Set<string>()
+  const resolved = Object.entries(kinds).map(([name, { request, ...kind }]) => {
+    if (typeof request !== 'string') return [name, request ? { ...kind, request } : kind]
+    const named = Object.hasOwn(requests, request) ? requests[request] : undefined
+    used.add(request)
+    if (!named)
+      return refuse('no_request', ['kinds', name, 'request'], {
+        word: request,
+        meant: nearest(request, known),
+        known,
+      })
+    return [name, { ...kind, request: named }]
+  })
+  const idle = known.find((name) => !used.has(name))
+  if (idle !== undefined) refuse('idle_request', ['requests', idle], { word: idle })
+  return { ...file, kinds: Object.fromEntries(resolved) }
+}
+
+/** Returns the method of a request and its path, which is still a template. */
+export function targetOf(request: RequestFile) {
+  const method = requestMethods.find((one) => request[one] !== undefined) ?? 'get'
+  return { method, path: request[method] ?? '' }
 }
 
 /** Refuses requests of a kind that could not be sent as they are meant. */
@@ -309,18 +406,18 @@ function checkKind(
   const part = request ? 'request' : 'submit'
   if (!first) return
   checkRequest(first, [...at, part], [...subjectFields, 'row'], refuse)
-  for (const field of placeholdersIn(first.get ?? first.post))
+  for (const field of placeholdersIn(targetOf(first).path))
     if (!needs.every((set) => set.some((one) => one === field)))
       refuse('path_field', [...at, part], { field })
   if (poll) {
     checkRequest(poll, [...at, 'poll'], ['id'], refuse)
-    const { get, post, query, headers, body, form } = poll
-    if (!placeholdersIn([get, post, query, headers, body, form]).has('id')) refuse('no_id', [...at, 'poll'])
+    const { query, headers, body, form } = poll
+    if (!placeholdersIn([targetOf(poll).path, query, headers, body, form]).has('id'))
+      refuse('no_id', [...at, 'poll'])
   }
   if (!batch) {
     for (const [field, mapped] of Object.entries(result))
-      if (/^item\b/.test(typeof mapped === 'string' ? mapped : mapped.from))
-        refuse('no_items', [...at, 'result', field])
+      if (pathsOf(mapped).some((one) => /^item\b/.test(one))) refuse('no_items', [...at, 'result', field])
     return
   }
   const row = listOfRows(first.body)
@@ -341,14 +438,9 @@ export function listOfRows(template: unknown): unknown {
 }
 
 /** Refuses a request with fields that there are not, or whose address or headers could not be sent. */
-function checkRequest(
-  { get, post, query, headers = {}, body, form }: RequestFile,
-  at: Path,
-  known: readonly string[],
-  refuse: Refuse,
-): void {
-  const path = get ?? post ?? ''
-  const method = get === undefined ? 'post' : 'get'
+function checkRequest(request: RequestFile, at: Path, known: readonly string[], refuse: Refuse): void {
+  const { method, path } = targetOf(request)
+  const { query, headers = {}, body, form } = request
   if (/^(?:[a-z][a-z\d+.-]*:)?\/\//i.test(path)) refuse('whole_address', [...at, method], { written: path })
   if (/[\s#]/.test(path)) refuse('path_letters', [...at, method], { written: path })
   const open = textsIn([path, query, headers, form]).find((text) =>
@@ -373,9 +465,11 @@ function checkHeaders(headers: Readonly<Record<string, string>>, at: Path, refus
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-function checkAuth({ header, headers, oauth }: ProviderFile['auth'], refuse: Refuse): void {
+function checkAuth({ header, headers, oauth, path, sign }: ProviderFile['auth'], refuse: Refuse): void {
   if (header !== undefined && !headerName.test(header)) refuse('header', ['auth', 'header'], { name: header })
   if (oauth && /[{}\s]/.test(oauth.token_url)) refuse('token_url', ['auth', 'oauth', 'token_url'])
+  if (path !== undefined) checkKeyPath(path, refuse)
+  if (sign) checkSignature(sign, refuse)
   if (!headers) return
   const known = ['key', 'key_base64']
   const named = [...bracedIn(headers)]
@@ -384,6 +478,36 @@ function checkAuth({ header, headers, oauth }: ProviderFile['auth'], refuse: Ref
     refuse('placeholder', ['auth', 'headers'], { word, meant: nearest(word, known), known })
   if (named.length === 0) refuse('no_key', ['auth', 'headers'])
   checkHeaders(headers, ['auth', 'headers'], refuse)
+}
+
+function checkKeyPath(path: string, refuse: Refuse): void {
+  const at = ['auth', 'path']
+  if (/[\s#?]|\/\//.test(path)) refuse('path_letters', at, { written: path })
+  const known = ['key']
+  const word = [...bracedIn(path)].find((one) => !known.includes(one))
+  if (word !== undefined) refuse('placeholder', at, { word, meant: nearest(word, known), known })
+  if (!path.includes('{key}')) refuse('no_key', at)
+}
+
+function checkSignature(
+  { header, timestamp, over, prefix = '' }: NonNullable<ProviderFile['auth']['sign']>,
+  refuse: Refuse,
+): void {
+  const at = ['auth', 'sign']
+  for (const [part, name] of Object.entries({ header, timestamp }))
+    if (name !== undefined && !headerName.test(name)) refuse('header', [...at, part], { name })
+  if (!headerValue.test(prefix)) refuse('header_value', [...at, 'prefix'])
+  const word = [...bracedIn(over)].find((one) => !signedWords.some((known) => known === one))
+  if (word !== undefined)
+    refuse('placeholder', [...at, 'over'], { word, meant: nearest(word, signedWords), known: signedWords })
+  // Of a time that the vendor is not told, it could check nothing.
+  if (/\{timestamp(_ms)?\}/.test(over) !== (timestamp !== undefined)) refuse('no_timestamp', at)
+}
+
+/** Returns the paths that a value is read from. */
+export function pathsOf(mapped: Mapped): readonly string[] {
+  if (typeof mapped === 'string') return [mapped]
+  return [...[mapped.from ?? []].flat(), ...(mapped.first ?? []), ...bracedIn(mapped.text)]
 }
 
 function refuseIssue(issues: readonly z.core.$ZodIssue[], refuse: Refuse): never {

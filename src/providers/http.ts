@@ -1,12 +1,14 @@
+import { createHmac } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { maxLevels } from '../api/operations/facts.js'
+import type { Clock } from '../api/ports/ports.js'
 import { isDeeperThan, parseForeign } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
 import { createExchange } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
 import type { Resolve } from '../client/ssrf-guard.js'
 import type { VendorAnswer, VendorRequest } from './compile.js'
-import type { ProviderFile } from './definition.js'
+import { addressOf, type ProviderFile, tokenUrlOf } from './definition.js'
 import { targetsOf } from './registry.js'
 
 /** What goes to a vendor: whose address it is, where that may be, and the key. */
@@ -22,7 +24,7 @@ export type VendorHttp = ReturnType<typeof createVendorHttp>
 /** A token, or the status that says that there is none for the key. */
 type Token = { readonly until: number } & ({ readonly token: string } | { readonly refused: number })
 
-export function createVendorHttp(resolve?: Resolve) {
+export function createVendorHttp(clock: Clock, resolve?: Resolve) {
   const others = createExchange(resolve && { resolve })
   const tokens = new Map<string, Promise<Token>>()
 
@@ -48,11 +50,12 @@ export function createVendorHttp(resolve?: Resolve) {
   /** Returns the token that client credentials are exchanged for; it is kept until shortly before it expires. */
   function tokenOf(target: VendorTarget, timeoutMs: number): Promise<Token> {
     const { file, allow, key } = target
-    const { token_url: url = '', scope, credentials } = file.auth.oauth ?? {}
+    const { scope, in: place, client_id } = file.auth.oauth ?? {}
+    const url = tokenUrlOf(file) ?? ''
     const known = tokens.get(tokenName(target))
     const fresh = async (): Promise<Token> => {
-      const [id = '', secret = ''] = splitClient(key)
-      const isInBody = credentials === 'body'
+      const [id, secret] = client_id === undefined ? splitClient(key) : [client_id, key]
+      const isInBody = place === 'body'
       const form = {
         grant_type: 'client_credentials',
         ...(scope === undefined ? {} : { scope }),
@@ -60,7 +63,9 @@ export function createVendorHttp(resolve?: Resolve) {
       }
       const headers = {
         accept: 'application/json',
-        ...(isInBody ? {} : { authorization: `Basic ${base64(key)}` }),
+        ...(isInBody
+          ? {}
+          : { authorization: `Basic ${base64(client_id === undefined ? key : `${id}:${secret}`)}` }),
         'content-type': formType,
       }
       const request = { method: 'POST', headers, body: String(new URLSearchParams(form)) } as const
@@ -93,10 +98,13 @@ export function createVendorHttp(resolve?: Resolve) {
   ): Promise<VendorAnswer & { readonly text: string }> {
     const { file, allow, key } = target
     const { method, path, headers, body, isForm = false } = request
-    const { header, query, bearer, headers: own = {}, oauth } = file.auth
-    const url = new URL(file.base_url.replace(/\/+$/, '') + (path.startsWith('/') ? path : `/${path}`))
+    const { header, query, bearer, headers: own = {}, oauth, sign } = file.auth
+    // A function: of a text, `$` would have a meaning.
+    const before = (file.auth.path ?? '').replaceAll('{key}', () => encodeURIComponent(key))
+    const url = new URL(addressOf(addressOf(file.base_url, before), path))
     if (query !== undefined) url.searchParams.set(query, key)
-    const content = body === undefined ? undefined : isForm ? toForm(body) : JSON.stringify(body)
+    const keyed = file.auth.body !== undefined && isObject(body) ? { ...body, [file.auth.body]: key } : body
+    const content = keyed === undefined ? undefined : isForm ? toForm(keyed) : JSON.stringify(keyed)
     const token = oauth && (await tokenOf(target, timeoutMs))
     // The key is invalid, as the vendor itself would say it.
     if (token && 'refused' in token) return { status: 401, headers: {}, body: null, text: '' }
@@ -110,6 +118,9 @@ export function createVendorHttp(resolve?: Resolve) {
       ...(bearer ? { authorization: `Bearer ${key}` } : {}),
       ...(token ? { authorization: `Bearer ${token.token}` } : {}),
       ...Object.fromEntries(filled),
+      ...(sign
+        ? signatureOf(sign, key, { method, path: url.pathname + url.search, body: content ?? '' })
+        : {}),
     }
     const usual = {
       accept: 'application/json',
@@ -124,11 +135,33 @@ export function createVendorHttp(resolve?: Resolve) {
     return send(target, request, timeoutMs, true)
   }
 
+  /** Returns the headers of a signature over a request. */
+  function signatureOf(
+    { header, hmac, over, encoding = 'hex', prefix = '', timestamp }: Signing,
+    key: string,
+    request: Readonly<Record<'method' | 'path' | 'body', string>>,
+  ) {
+    const ms = clock.now()
+    const words: Readonly<Record<string, string>> = {
+      ...request,
+      timestamp: String(Math.floor(ms / 1_000)),
+      timestamp_ms: String(ms),
+    }
+    const signed = over.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? '')
+    const time = over.includes('{timestamp_ms}') ? words.timestamp_ms : words.timestamp
+    return {
+      [header]: prefix + createHmac(hmac, key).update(signed).digest(encoding),
+      ...(timestamp === undefined ? {} : { [timestamp]: time }),
+    }
+  }
+
   return { send, close: others.close }
 }
 
-const tokenName = ({ file: { auth }, key }: VendorTarget): string =>
-  [auth.oauth?.token_url, auth.oauth?.scope, key].join(' ')
+type Signing = NonNullable<ProviderFile['auth']['sign']>
+
+const tokenName = ({ file, key }: VendorTarget): string =>
+  [tokenUrlOf(file), file.auth.oauth?.client_id, file.auth.oauth?.scope, key].join(' ')
 
 const formType = 'application/x-www-form-urlencoded'
 

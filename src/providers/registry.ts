@@ -19,7 +19,13 @@ import {
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import { compileProvider, compileStored, micros } from './compile.js'
-import { type ProviderFile, type ProviderKind, providerKinds, readProvider } from './definition.js'
+import {
+  type ProviderFile,
+  type ProviderKind,
+  providerKinds,
+  readProvider,
+  tokenUrlOf,
+} from './definition.js'
 import { orderScope } from './order.js'
 
 /** What lookups may cost at a data vendor, in its own credits; `expected` is null while too little is known. */
@@ -198,14 +204,14 @@ export async function checkProvider(
   const read = await readProvider(text, path)
   const { file } = read
   await compileProvider(read)
-  for (const url of [file.base_url, file.auth.oauth?.token_url])
-    if (url !== undefined) await refuseAddress(url, allow)
+  for (const url of [file.base_url, tokenUrlOf(file)]) if (url !== undefined) await refuseAddress(url, allow)
   return file
 }
 
 /** Throws for a key that does not have the parts that its provider is sent. */
 export function checkKey({ name, auth: { oauth } }: ProviderFile, key: string): void {
-  if (oauth?.credentials === 'body' && !/^[^:]+:./.test(key)) throw new Refusal('provider.client', { name })
+  if (oauth?.in === 'body' && oauth.client_id === undefined && !/^[^:]+:./.test(key))
+    throw new Refusal('provider.client', { name })
 }
 
 /** Throws for an address that no request may go to. A name that does not resolve now is checked with each request. */

@@ -11,8 +11,7 @@ import { describePhone, toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
 import { toPlainText } from '../identity/spelling.js'
 import { toDomain, toEmail } from '../identity/value-kinds.js'
-import type { Subject } from './compile.js'
-import type { SubjectField } from './definition.js'
+import type { Subject, SubjectField } from './definition.js'
 
 type Query = Parameters<Vendors['ask']>[1]
 
@@ -64,11 +63,18 @@ const nothingWords = new Set(
 )
 
 /** Whether a value of an answer says that there is none. One that the answer lacks is not known. */
-function isNothing(value: unknown): boolean {
+export function isNothing(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isNothing)
   if (typeof value !== 'string') return value === null || value === false
   const words = value.trim()
   return words === '' || isNothingWord(words) || nothingWords.has(words.toLowerCase().replace(/[_-]/g, ' '))
+}
+
+/** Whether a value is one that a field can have: an address, a number, or any text that is not for none. */
+export function isValueOf(field: string, value: unknown): boolean {
+  if (value === undefined || isNothing(value)) return false
+  if (/^(?:personal_)?email$/.test(field)) return ![undefined, 'nothing'].includes(toAddress(value))
+  return field === 'phone' ? [value].flat().some((one) => !isNothing(one) && !isHiddenNumber(one)) : true
 }
 
 const hiddenNumber = /[*•●…]|\.{2,}|x{2,}|#{2,}/i

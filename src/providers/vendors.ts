@@ -33,10 +33,10 @@ import {
   type CompiledProvider,
   compileStored,
   micros,
-  type Subject,
   type VendorAnswer,
   type VendorRequest,
 } from './compile.js'
+import type { Subject } from './definition.js'
 import { type CheckMail, createMailCheck } from './deliverability.js'
 import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
@@ -126,7 +126,7 @@ export type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
  * (decision 21).
  */
 export function openVendors({ servers, ...ports }: OpenPorts): Vendors & { close(): Promise<void> } {
-  const http = createVendorHttp(createResolver({ servers }))
+  const http = createVendorHttp(ports.clock, createResolver({ servers }))
   const desk = new VendorDesk({ ...ports, http, checkMail: createMailCheck(servers) })
   return {
     has: (...which) => desk.has(...which),
@@ -810,12 +810,14 @@ export function readAnswer(
   const isItem = kind.file.batch !== undefined && answer.status < 400
   const item = isItem ? kind.itemOf(answer, row, place, ofRows) : null
   const own = { ...answer, item: item ?? null }
-  const said = item === undefined ? undefined : kind.outcomeOf(own)
+  const said = item === undefined ? undefined : kind.outcomeOf(own, subject)
   // A refusal of several rows says of none of them that it was not found.
   const isOfAll = kind.file.batch !== undefined && !isItem
   const outcome = isOfAll && (said?.is === 'found' || said?.is === 'not_found') ? undefined : said
   const found =
-    outcome?.is === 'found' ? readResult(key.kind as VendorKind, kind.resultOf(own), subject) : undefined
+    outcome?.is === 'found'
+      ? readResult(key.kind as VendorKind, kind.resultOf(own, subject), subject)
+      : undefined
   return { own, outcome, found }
 }
 

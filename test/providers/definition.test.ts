@@ -111,7 +111,7 @@ describe('an answer of a provider', () => {
         data: { verification: { status: 'accept_all' } },
       },
     }
-    expect(email?.resultOf(answer)).toEqual({ email: 'w', email_status: 'risky' })
+    expect(email?.resultOf(answer, {})).toEqual({ email: 'w', email_status: 'risky' })
   })
 
   it('costs what its body or a header says, and is not free where they say nothing', async () => {

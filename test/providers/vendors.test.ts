@@ -294,7 +294,7 @@ describe('a request to a vendor', () => {
           ? [200, { access_token: 'token', expires_in: '3600' }]
           : [200, { email: 'king@acme.example' }],
       {
-        auth: '{ oauth: { token_url: "ORIGIN/token", credentials: body } }',
+        auth: '{ oauth: { token_url: "ORIGIN/token", in: body } }',
         apiKey: 'my-client:my$&secret-0123',
       },
     )

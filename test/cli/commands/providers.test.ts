@@ -182,7 +182,7 @@ describe('providers with a vendor', () => {
   })
 
   it('is not added where its key has not the parts that are sent', async () => {
-    const oauth = '{ oauth: { token_url: "https://login.example/token", credentials: body } }'
+    const oauth = '{ oauth: { token_url: "https://login.example/token", in: body } }'
     here.write('acme.yaml', acmemail().replace('{ header: X-API-KEY }', oauth))
     expect(errorOf(await add('--json'))).toMatchObject({
       exit_code: 3,

@@ -4,8 +4,8 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { providerKeyName } from '../../../api/values/key-names.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
-import { micros, type Subject, type VendorAnswer, type VendorRequest } from '../../../providers/compile.js'
-import { subjectFields } from '../../../providers/definition.js'
+import { micros, type VendorAnswer, type VendorRequest } from '../../../providers/compile.js'
+import { type Subject, subjectFields } from '../../../providers/definition.js'
 import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
 import type { Context } from '../../context/context.js'
@@ -216,9 +216,10 @@ async function openProvider(context: Context, name: string) {
   // An answer may repeat what was sent.
   const { createVendorHttp, splitClient } = await import('../../../providers/http.js')
   const secrets = [key ?? '', Buffer.from(key ?? '').toString('base64')]
-  for (const secret of compiled.file.auth.oauth ? [...secrets, splitClient(key ?? '')[1]] : secrets)
-    context.conceal(secret)
-  const http = createVendorHttp()
+  const { oauth } = compiled.file.auth
+  const hasClient = oauth && oauth.client_id === undefined
+  for (const secret of hasClient ? [...secrets, splitClient(key ?? '')[1]] : secrets) context.conceal(secret)
+  const http = createVendorHttp(context.clock)
   context.onClose(() => http.close())
   return { compiled, key, http, target: { file: compiled.file, allow: stored.allow, key: key ?? '' } }
 }
@@ -299,7 +300,7 @@ const testCommand: CommandFactory = ({ command }) =>
         answer: { status: answer.status, body: redactBody(context, answer.body) },
         accepted,
         outcome: is,
-        read: is === 'found' ? kind.resultOf(own) : null,
+        read: is === 'found' ? kind.resultOf(own, fields) : null,
         cost: ending === undefined || is === null ? null : ending.cost / micros,
         test_key: isFree,
       }
