@@ -365,7 +365,7 @@ const messages: Readonly<Record<string, Message>> = {
   'import.check_interrupted': { text: 'The check was interrupted.', hint: 'Nothing was imported.', exit: exitOfSignal, code: null },
   'import.empty': { text: 'The file is empty. Its first line must name the columns' },
   'import.interrupted': { text: 'The import was interrupted.', hint: 'What was imported is kept. Run the same command again to import the rest.', exit: exitOfSignal, code: null },
-  'import.more_phones': { text: (details) => fill(`Where "{column}" is blank, ${(details.columns as string[]).length === 1 ? '{columns"}' : 'the first of {columns"} that is filled'} is read as phone. To change that: --map phone="{column}"`, details) },
+  'import.more_columns': { text: ({ keepsAll, ...details }) => fill(keepsAll ? `The numbers in {columns"} are kept as further phones of a person.` : `Where "{column}" is blank, ${(details.columns as string[]).length === 1 ? '{columns"}' : 'the first of {columns"} that is filled'} is read as {field}${details.field === 'email' ? '; a second address is not kept' : ''}. To change that: --map {field}="{column}"`, details) },
   'import.no_column': { text: "There is no column '{column}'; choose one of {known}" },
   'import.no_field': { text: "There is no field '{field}' of {kind}; choose one of {known}" },
   'import.record_too_long': { text: 'The record that begins here is longer than 16 MiB; split it' },

@@ -71,6 +71,16 @@ export const isColumnName = (name: string): boolean => columnNames().has(normali
 /** Whether a column of this name may hold names of people. */
 export const isNameOfPeople = (name: string): boolean => namesOfPeople().has(normaliseName(name))
 
+/** Names of columns with numbers of faxes, or at which somebody else answers. */
+const phonesOfOthers = /fax|telecopie|asst|assist|emergency|notfall|pager/
+const phonesOfCompanies = /company|corporate|switchboard|zentrale/
+
+/** Whether a column of phone numbers has, by its name, none at which the person or company of a row answers. */
+export function isPhoneOfOthers(kind: string, column: string): boolean {
+  const name = normaliseName(column)
+  return phonesOfOthers.test(name) || (kind === 'people' && phonesOfCompanies.test(name))
+}
+
 /**
  * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so
  * are `first_name` and `lead.first_name`, as results name it.

@@ -11,6 +11,7 @@ import { changeRun } from '../lookups/leases.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { failedRowsOf, identifiedOf } from '../lookups/store.js'
 import { hashOfFile, isForeign, isOutdated, likeOf } from '../runs/find-run.js'
+import { positionsOf } from '../runs/input/mapping.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { stopKilledRuns } from '../runs/killed-runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
@@ -299,7 +300,7 @@ async function contentOf({ flow: { source, table }, content }: FlowRequest): Pro
   const { mapping, kind } = table.mapped
   return [
     kind,
-    mapping.columns.map(({ field, column }) => [field, column]),
+    mapping.columns.map(({ field }) => [field, ...positionsOf(mapping, field)]),
     await hashOfFile(table.table.path),
   ]
 }

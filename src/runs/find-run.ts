@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { parseJson, toJson } from '../api/values/json.js'
 import type { Driver } from '../storage/driver/connection.js'
-import type { Mapping } from './input/mapping.js'
+import { type Mapping, positionsOf } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
 import { resultsOfRuns } from './journal/spending.js'
@@ -102,7 +102,7 @@ export async function identifyRun(
 ): Promise<RunIdentity> {
   const target = await name()
   const fileHash = await hashOfFile(table.path)
-  const columns = mapping.columns.map(({ field, at }) => [field, at])
+  const columns = mapping.columns.map(({ field }) => [field, ...positionsOf(mapping, field)])
   const fields = Object.entries(constants).sort(([one], [other]) => (one < other ? -1 : 1))
   const reading = [choices.encoding, choices.delimiter, choices.raw]
   const all = [operation.id, fileHash, columns, fields, reading]

@@ -6,11 +6,11 @@ import type { Identity } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
-import { columnNamed, normaliseName, synonymsOf } from '../csv/names.js'
+import { columnNamed, normaliseName } from '../csv/names.js'
 import { firstText, toColumnKind } from '../identity/value-kinds.js'
 import { keyReader, ListIndex, type ListKind, type Match } from '../lists/list-index.js'
 import { openInput } from './find-run.js'
-import { type Mapping, mapColumns, parsePins, rowInput, unknownName } from './input/mapping.js'
+import { type Mapping, mapColumns, parsePins, positionsOf, rowInput, unknownName } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import type { RunHome, RunPorts } from './ports.js'
 
@@ -129,14 +129,6 @@ export function checkPairs(pairs: readonly string[], headers: readonly (readonly
       throw unknownName('column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
 }
 
-/** Returns the positions of all columns with phone numbers of people; of a company's own numbers none is said to be theirs. */
-export function phoneColumns({ header, samples }: Pick<Table, 'header' | 'samples'>): readonly number[] {
-  const names = new Set(['phone', ...(synonymsOf('people', 'phone').sure ?? [])].map(normaliseName))
-  return [...header.keys()].filter(
-    (at) => names.has(normaliseName(header[at] ?? '')) && toColumnKind(samples[at]) === 'phone',
-  )
-}
-
 /** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */
 export interface KnownList {
   readonly name: string
@@ -165,7 +157,7 @@ export function tableList(
 ): KnownList {
   const toFields = rowInput(mapping)
   const unmapped = [...table.header.keys()].filter((at) =>
-    mapping.columns.every((column) => column.at !== at),
+    mapping.columns.every(({ field }) => !positionsOf(mapping, field).includes(at)),
   )
   const { header } = table
   const places = new Map<string, number>()

@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { openNumbers } from '../lookups/numbers.js'
-import { type Mapping, recordFieldsOf } from './input/mapping.js'
+import { type Mapping, positionsOf, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import {
   chosenColumns,
@@ -218,7 +218,10 @@ async function rowFormat(
   const whole = screen
     ? await screen.tableFormat(layout, {
         asked: isChosen ? layout.header : choices.fields && columns.map(({ name }) => name),
-        mapped: mapping.columns.map(({ column }) => column),
+        mapped: mapping.columns.flatMap(({ column, orElse = [] }) => [
+          column,
+          ...orElse.map((other) => other.column),
+        ]),
       })
     : rowFormats[format].create(layout, isWorkbookName(output) ? {} : { ...csv, raw: choices.raw })
   return selected(whole, selection, explode ? manyOf(operation, shape) : undefined)
@@ -232,7 +235,10 @@ function crmLayout(
 ) {
   const kind = requireCrmKind(shape.output)
   const mapped = Object.fromEntries(
-    mapping.columns.map(({ field, at }) => [recordFieldsOf(kind, field)[0] ?? field, at]),
+    mapping.columns.map(({ field }) => [
+      recordFieldsOf(kind, field)[0] ?? field,
+      positionsOf(mapping, field),
+    ]),
   )
   return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped, choices.keepInput)
 }

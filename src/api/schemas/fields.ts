@@ -325,7 +325,7 @@ export const exactlyOne = (...keys: string[]) =>
     const count = keys.filter((key) => isGiven(fields[key])).length
     if (count === 1) return undefined
     return count === 0
-      ? badRequest(`Provide one of: ${markFields(keys)}`)
+      ? { ...badRequest(`Provide one of: ${markFields(keys)}`), anyOf: keys }
       : invalid(`Provide only one of: ${markFields(keys)}`)
   })
 

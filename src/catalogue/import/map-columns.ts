@@ -5,6 +5,7 @@ import {
   familyNameIn,
   isColumnName,
   isOwnColumn,
+  isPhoneOfOthers,
   isUnnamed,
   normaliseName,
   synonymsOf,
@@ -80,37 +81,53 @@ export function mapColumns(
     if (rank < onlyWithout || findUnfilled(kind, columnOf)) columnOf.set(field, at)
   }
   checkRequired(kind, header, columnOf)
-  const isMorePhones = ({ field, at }: (typeof guesses)[number]) =>
-    field === 'phone' && ![...columnOf.values()].includes(at) && isPhoneOfRecord(kind, header[at] ?? '')
-  const morePhones =
-    columnOf.has('phone') && !Object.hasOwn(explicit, 'phone')
-      ? guesses.filter(isMorePhones).map(({ at }) => at)
+  const used = new Set(columnOf.values())
+  const moreOf = (field: 'email' | 'phone') =>
+    columnOf.has(field) && !Object.hasOwn(explicit, field)
+      ? guesses.filter(
+          (guess) => guess.field === field && !used.has(guess.at) && isFurther(kind, guess, header),
+        )
       : []
+  const more = { email: moreOf('email').map(({ at }) => at), phone: moreOf('phone').map(({ at }) => at) }
   const mapped = [...columnOf].sort(([, one], [, other]) => one - other)
   const byColumn = new Map(mapped.map(([field, at]) => [at, field]))
   return {
     /** The field of each column, in order. */
     fields: header.map((_, at) => byColumn.get(at)),
     mapping: Object.fromEntries(mapped.map(([field, at]) => [field, header[at] ?? ''])),
-    /** Columns of phones, the best first, for the rows that have none in that of the field. */
-    morePhones,
+    /** Further columns of addresses and phones, the best first. A person has all the phones, else the first that is filled counts. */
+    more,
     ignored: header.filter(
-      (name, at) => !byColumn.has(at) && !morePhones.includes(at) && name !== '' && !isOwnColumn(name),
+      (name, at) =>
+        !byColumn.has(at) && !Object.values(more).flat().includes(at) && name !== '' && !isOwnColumn(name),
     ),
-    notes: morePhones.length === 0 ? [] : [morePhonesNote(header, columnOf.get('phone'), morePhones)],
+    notes: (['email', 'phone'] as const).flatMap((field): Note[] => {
+      const columns = more[field].map((at) => nameAt(header, at))
+      if (columns.length === 0) return []
+      const column = nameAt(header, columnOf.get(field) ?? 0)
+      return [
+        { code: 'import.more_columns', details: { field, column, columns, keepsAll: hasMany(kind, field) } },
+      ]
+    }),
     samples: Object.fromEntries(mapped.map(([field, at]) => [field, samples[at]?.[0] ?? ''])),
   }
 }
 
-const morePhonesNote = (header: readonly string[], at = 0, more: readonly number[]): Note => ({
-  code: 'import.more_phones',
-  details: { column: header[at], columns: more.map((one) => header[one]) },
-})
+/** Returns the name of a column; of several with the same one, with its number. */
+const nameAt = (header: readonly string[], at: number): string | undefined =>
+  header.indexOf(header[at] ?? '') === header.lastIndexOf(header[at] ?? '')
+    ? header[at]
+    : `${header[at]} (${at + 1})`
 
-/** Whether the name of a column means the phone of the record itself: that of a company is nobody's own. */
-const isPhoneOfRecord = (kind: RecordKind, column: string): boolean =>
-  matchFields(kind, column).some(({ field, rank }) => field === 'phone' && rank < lastResort) &&
-  !(kind === 'people' && normaliseName(column).includes('company'))
+/** Whether a record has all the values that columns have for a field. */
+export const hasMany = (kind: RecordKind, field: string): boolean => kind === 'people' && field === 'phone'
+
+/** Whether a column has further values of a field that another one fills, which are nobody else's. */
+const isFurther = (
+  kind: RecordKind,
+  { field, at, rank, isEmpty }: Guess & { at: number; isEmpty: boolean },
+  header: readonly string[],
+) => !isEmpty && (field === 'phone' ? !isPhoneOfOthers(kind, header[at] ?? '') : rank <= likely)
 
 /** A field that a column may fill, and how sure that is: 0 is best. */
 interface Guess {
@@ -160,7 +177,11 @@ function guessFields(
   if (held === undefined || held === 'person name') return []
   // Below a name that is no field's, values count that are all alike.
   const isElse = isColumnName(column) && !isProfileKind(held)
-  if (!isNamed && (isElse || toSoleKind(cells) !== held || isOfOthers(kind, column, held))) return []
+  if (
+    !isNamed &&
+    (isElse || toSoleKind(cells) !== held || (held === 'phone' && isPhoneOfOthers(kind, column)))
+  )
+    return []
   const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
@@ -170,17 +191,6 @@ function guessFields(
       : [{ field: ofProfiles(field, cells), rank: isNamed ? likely : rankByValues(column, held, cells) }]),
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
   ]
-}
-
-/** Names of columns with numbers of faxes, or at which somebody else answers. */
-const phonesOfOthers = /fax|telecopie|asst|assist|emergency|notfall|pager/
-const phonesOfCompanies = /company|corporate|switchboard|zentrale/
-
-function isOfOthers(kind: RecordKind, column: string, held: ValueKind): boolean {
-  const name = normaliseName(column)
-  return (
-    held === 'phone' && (phonesOfOthers.test(name) || (kind === 'people' && phonesOfCompanies.test(name)))
-  )
 }
 
 /** Names that spreadsheets and databases give a column by themselves. */

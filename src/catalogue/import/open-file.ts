@@ -20,7 +20,7 @@ import {
   withFirstRow,
 } from '../../identity/value-kinds.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
-import { checkField, findField, mapColumns, requiredFields } from './map-columns.js'
+import { checkField, findField, hasMany, mapColumns, requiredFields } from './map-columns.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
 export async function openFile(
@@ -93,7 +93,7 @@ async function readCsvRows(
   const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
   const trimmed = names.map((name) => name.trim())
-  const { fields, morePhones, ...columns } = mapColumns(
+  const { fields, more, ...columns } = mapColumns(
     kind,
     trimmed,
     map,
@@ -113,7 +113,7 @@ async function readCsvRows(
     uncalculated,
     batches: toInputRows(
       withoutFooter(continueWith([rows], failure, batches), footer),
-      { fields, morePhones },
+      { fields, more },
       kind,
       map,
     ),
@@ -166,7 +166,7 @@ async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise
 
 async function* toInputRows(
   batches: AsyncIterable<readonly CsvRow[]>,
-  { fields, morePhones }: Pick<ReturnType<typeof mapColumns>, 'fields' | 'morePhones'>,
+  { fields, more }: Pick<ReturnType<typeof mapColumns>, 'fields' | 'more'>,
   kind: RecordKind,
   map: ImportOptions['map'],
 ): AsyncGenerator<InputRow[]> {
@@ -174,18 +174,25 @@ async function* toInputRows(
   const isChecked = fields.map((field) => field !== undefined && kindsOfField(kind, field) !== undefined)
   const completeProfiles = createProfileUrls(kind, map)
   const nameAt = fields.indexOf(kind === 'companies' ? 'name' : 'company_name')
-  const isPhone = (cell = '') =>
-    cell.trim() !== '' && !isPlaceholder('phone', cell) && (toValueKind(cell) ?? 'phone') === 'phone'
+  const isOf = (field: 'email' | 'phone', cell = '') =>
+    cell.trim() !== '' && !isPlaceholder(field, cell) && (toValueKind(cell) ?? field) === field
   const complete = (raw: Record<string, unknown>, cells: readonly string[]) => {
     completeProfiles(raw)
-    const at = raw.phone === undefined ? morePhones.find((one) => isPhone(cells[one])) : undefined
-    if (at !== undefined) raw.phone = cells[at]
+    for (const field of ['email', 'phone'] as const) {
+      const others = more[field].map((at) => cells[at]).filter((cell) => isOf(field, cell))
+      if (hasMany(kind, field)) raw[field] = joinPhones(raw[field], others)
+      else raw[field] ??= others[0]
+    }
   }
   for await (const rows of batches)
     yield rows
       .map((row) => toInputRow(row, { fields, isChecked, nameAt }, kind, complete))
       .filter((row) => row !== undefined)
 }
+
+/** Returns phones as a cell with a list of them. */
+const joinPhones = (first: unknown, others: readonly unknown[]): unknown =>
+  others.length === 0 ? first : [first, ...others].flat().filter(Boolean).join('; ')
 
 /** Returns what puts URLs in place of the names of profiles in a record, in fields that somebody has chosen a column for. */
 function createProfileUrls(kind: RecordKind, map: ImportOptions['map'] = {}) {
@@ -268,7 +275,8 @@ function readJsonRows(
       if (!Object.hasOwn(samples, field) && value !== null && value !== '')
         samples[field] = (typeof value === 'string' ? value : toJson(value)).slice(0, sampleCharacters)
       const isBlank = value === null || value === ''
-      if (record[field] === undefined || record[field] === '' || (field === key && !isBlank))
+      if (hasMany(kind, field) && !isBlank) record[field] = joinPhones(record[field], [value].flat())
+      else if (record[field] === undefined || record[field] === '' || (field === key && !isBlank))
         record[field] = value
     }
     complete(record)

@@ -39,14 +39,15 @@ const columnsNamed = 12
 /** A mapping in lines for a person to read, with a value of each column, at most `columns` wide. */
 export function describeMapping(
   mapping: Pick<Mapping, 'unused' | 'notes'> & {
-    readonly columns: readonly Pick<Mapping['columns'][number], 'field' | 'column' | 'sample'>[]
+    readonly columns: readonly Pick<Mapping['columns'][number], 'field' | 'column' | 'sample' | 'orElse'>[]
   },
   columns = 80,
   fate = 'kept in the output',
 ): string[] {
   const width = Math.max(0, ...mapping.columns.map(({ field }) => spell(field).length))
-  const lines = mapping.columns.map(({ field, column, sample }) => {
-    const line = `${spell(field).padEnd(width)}  <-  "${column}"`
+  const lines = mapping.columns.map(({ field, column, sample, orElse = [] }) => {
+    const named = [column, ...orElse.map((other) => other.column)].map((name) => `"${name}"`)
+    const line = `${spell(field).padEnd(width)}  <-  ${named.join(', else ')}`
     if (sample === undefined) return line
     const [shown, room] = [sample.replace(/\s+/g, ' '), Math.max(columns - line.length - 10, 12)]
     return `${line}, such as ${shown.length > room ? `${shown.slice(0, room - 1)}…` : shown}`
@@ -69,7 +70,9 @@ export function showMapping(context: Context, file: string, { kind, mapping }: M
 
 /** A mapping in JSON. */
 export const mappingView = ({ columns, unused, notes }: Mapping) => ({
-  columns,
+  columns: columns.map(({ orElse, ...column }) =>
+    orElse ? { ...column, or_else: orElse.map((other) => other.column) } : column,
+  ),
   unused,
   notes: notes.map(describe),
 })

@@ -12,6 +12,7 @@ import {
   familyNameIn,
   isColumnName,
   isOwnColumn,
+  isPhoneOfOthers,
   isUnnamed,
   type LeaveOut,
   normaliseName,
@@ -76,6 +77,8 @@ interface MappedColumn {
   readonly by: 'pin' | 'name' | 'synonym' | 'values' | 'last resort'
   /** The first value of the column. */
   readonly sample?: string
+  /** Further columns of addresses or numbers: the first that has one is used in a row without one in this column. */
+  readonly orElse?: readonly Pick<MappedColumn, 'column' | 'at'>[]
 }
 
 export interface Mapping {
@@ -104,20 +107,27 @@ export function mapColumns(request: MappingRequest): Mapping {
   const pinned = pinnedColumns(request)
   const taken = new Set(pinned.map((column) => column.at))
   const filled = new Map<string, Guess>(pinned.map((column) => [column.field, { ...column, rank: -1 }]))
-  const others = new Map<MappedColumn, string[]>()
+  const lost: Guess[] = []
   for (const guess of guesses(request)) {
     if (taken.has(guess.at) || left.includes(guess.field)) continue
     if (guess.rank === lastResort && isIdentified(request, filled)) continue
-    const winner = filled.get(guess.field)
-    if (winner) {
-      const lesser = guess.rank >= likely && winner.rank < likely
-      const isEmpty = request.samples?.[guess.at]?.length === 0
-      if (winner.by !== 'pin' && !lesser && !isEmpty)
-        others.set(winner, [...(others.get(winner) ?? []), guess.column])
-      continue
+    if (winnerOf(filled, guess.field)) lost.push(guess)
+    else {
+      taken.add(guess.at)
+      filled.set(guess.field, guess)
     }
-    taken.add(guess.at)
-    filled.set(guess.field, guess)
+  }
+  const others = new Map<MappedColumn, string[]>()
+  for (const guess of lost) {
+    const winner = winnerOf(filled, guess.field)
+    const isEmpty = request.samples?.[guess.at]?.length === 0
+    if (!winner || winner.by === 'pin' || isEmpty || taken.has(guess.at)) continue
+    if (mayStandBy(guess, fileKindOf(request.subject))) {
+      const orElse = [...(winner.orElse ?? []), { column: guess.column, at: guess.at }]
+      taken.add(guess.at)
+      filled.set(winner.field, { ...winner, orElse })
+    } else if (guess.rank < likely || winner.rank >= likely)
+      others.set(winner, [...(others.get(winner) ?? []), guess.column])
   }
   checkConstants(request, filled)
   checkUnambiguous(request, filled)
@@ -138,6 +148,27 @@ export function mapColumns(request: MappingRequest): Mapping {
   }
 }
 
+/** Returns what fills a field already; all fields of phone numbers ask for the same one. */
+const winnerOf = (filled: ReadonlyMap<string, Guess>, field: string): Guess | undefined =>
+  filled.get(field) ??
+  (isOf('phone', field) ? [...filled.values()].find((guess) => isOf('phone', guess.field)) : undefined)
+
+const isOf = (kind: ValueKind, field: string): boolean =>
+  kindsOfField('people', field)?.includes(kind) === true
+
+/** Whether a column has what stands for a blank cell of a better one: a further address or number of the same person. */
+const mayStandBy = ({ field, column, by }: Guess, about: 'companies' | 'people'): boolean =>
+  isOf('phone', field) ? !isPhoneOfOthers(about, column) : isOf('email', field) && by !== 'values'
+
+/** Returns the positions of the columns that fill a field, the best first. */
+export const positionsOf = ({ columns }: Pick<Mapping, 'columns'>, field: string): readonly number[] =>
+  columns.flatMap((one) => (one.field === field ? placesIn(one) : []))
+
+const placesIn = ({ at, orElse = [] }: MappedColumn): readonly number[] => [
+  at,
+  ...orElse.map((one) => one.at),
+]
+
 /** Throws a Refusal where an option and a column both say which company or person a row is about. */
 function checkConstants(
   { subject, constants = {} }: MappingRequest,
@@ -155,11 +186,12 @@ function checkUnambiguous(
   { header, samples, repeated = [] }: MappingRequest,
   filled: ReadonlyMap<string, MappedColumn>,
 ): void {
-  for (const { field, column, by } of filled.values()) {
+  for (const { field, column, by, orElse = [] } of filled.values()) {
     const name = repeated.find(({ name, as }) => name === column || as === column)?.name
     if (by === 'pin' || name === undefined) continue
     const alike = [name, ...repeated.filter((one) => one.name === name).map(({ as }) => as)]
-    const columns = alike.filter((one) => samples?.[header.indexOf(one)]?.length !== 0)
+    const isChoice = (one: string) => one === column || orElse.every((other) => other.column !== one)
+    const columns = alike.filter((one) => isChoice(one) && samples?.[header.indexOf(one)]?.length !== 0)
     if (columns.length > 1) throw new Refusal('map.same_names', { name, field: spell(field), columns })
   }
 }
@@ -183,14 +215,28 @@ export function rowInput(
 ): (cells: readonly string[]) => Input {
   return (cells) => {
     const input: Record<string, unknown> = { ...constants }
-    for (const { field, at } of mapping.columns) {
-      const cell = cells[at]?.trim()
+    for (const column of mapping.columns) {
+      const { field, at } = column
+      const cell = (column.orElse ? firstFilled(column, cells) : cells[at])?.trim()
       if (!cell) continue
       const value = convert ? convert(field, cell) : cell
       if (!isPlaceholder(field, cell)) input[field] = value
     }
     return input
   }
+}
+
+/** Returns the first cell of the columns of a field that has a value of its kind, else the first that is not blank. */
+function firstFilled(column: MappedColumn, cells: readonly string[]): string | undefined {
+  const { field } = column
+  const filled = placesIn(column).flatMap((at) => {
+    const cell = cells[at]?.trim() ?? ''
+    return cell === '' || isPlaceholder(field, cell) ? [] : [cell]
+  })
+  return (
+    filled.find((cell) => kindsOfField('people', field)?.some((kind) => kind === toValueKind(cell))) ??
+    filled[0]
+  )
 }
 
 function pinnedColumns(request: MappingRequest): MappedColumn[] {

@@ -83,12 +83,15 @@ function toCountryName(country: string): string {
   return name && toCountryCode(name) === code ? name : country
 }
 
+/** Positions of the columns that fill a field, the best first. */
+type Mapped = Readonly<Record<string, readonly number[]>>
+
 /** Columns of an input that hold the fields of a layout, by the header and by the mapping of the run. */
-function inputFields(kind: CrmKind, header: readonly string[], mapped: Readonly<Record<string, number>>) {
+function inputFields(kind: CrmKind, header: readonly string[], mapped: Mapped) {
   const names = header.map(normaliseName)
-  return (field: string): number => {
+  return (field: string): readonly number[] => {
     const wanted = [field, ...(synonymsOf(kind, field).sure ?? [])].map(normaliseName)
-    return mapped[field] ?? names.findIndex((name) => wanted.includes(name))
+    return mapped[field] ?? [names.findIndex((name) => wanted.includes(name))]
   }
 }
 
@@ -100,7 +103,7 @@ export function withCrmColumns(
   { header: names, cells }: ReturnType<typeof crmColumns>,
   kind: CrmKind,
   layout: Layout<OutputRow>,
-  mapped: Readonly<Record<string, number>>,
+  mapped: Mapped,
   keepsInput = false,
 ): Layout<OutputRow> {
   const taken = new Set(names.map(normaliseName))
@@ -109,7 +112,11 @@ export function withCrmColumns(
   const header = keepsInput ? [...names, ...rest] : names
   const allCells: Layout<OutputRow>['cells'] = (row) => {
     const own = layout.cells(row)
-    const crm = cells(row.body, (field) => own[columnOf(field)]?.trim())
+    const crm = cells(row.body, (field) =>
+      columnOf(field)
+        .map((at) => own[at]?.trim())
+        .find((cell) => cell !== undefined && cell !== ''),
+    )
     return keepsInput ? [...crm, ...own] : crm
   }
   return {

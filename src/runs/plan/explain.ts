@@ -29,7 +29,12 @@ export function explainRows(
   mapping: Mapping,
   constants: Input = {},
 ): (refusal: Refusal) => string {
-  const columns = new Map(mapping.columns.map(({ field, column }) => [field, `"${column}"`]))
+  const columns = new Map(
+    mapping.columns.map(({ field, column, orElse = [] }) => [
+      field,
+      [column, ...orElse.map((other) => other.column)].map((name) => `"${name}"`).join(' or '),
+    ]),
+  )
   const optionOf = (field: string) => (constants[field] === undefined ? words[field] : `--${flagOf(field)}`)
   const nameOf = (path: string) => {
     // One value of a list, such as `phone_numbers.0`, has the name of the list.

@@ -24,6 +24,19 @@ const people = [
 ]
 
 describe('suppress import of a file with addresses, companies and domains', () => {
+  it('suppresses a person with all the addresses and numbers that the columns have', async () => {
+    const { entries } = await imported([
+      'Email,Email 2,Mobil,Telefon',
+      'jane@acme.example,jane@home.example,+33612345678,+4930123456',
+    ])
+    expect(entries).toEqual([
+      'email jane@acme.example',
+      'email jane@home.example',
+      'phone +33612345678',
+      'phone +4930123456',
+    ])
+  })
+
   it('suppresses the person of a row, and the company of one without a person', async () => {
     expect(await imported(people)).toMatchObject({
       code: 0,

@@ -44,6 +44,67 @@ describe('a file as people have it', () => {
     expect(caller.asked.map(({ input }) => input)).toEqual([{ domain: 'b.example' }])
   })
 
+  it.each([
+    ['Name,Mobil,Telefon,Fax', ['+491711234567', '+49307654321', '+49897654321'], '"Mobil", else "Telefon"'],
+    [
+      'Name,Phone 1 - Value,Phone 2 - Value,Fax',
+      ['+491711234567', '+49307654321', '+49897654321'],
+      '"Phone 1 - Value", else "Phone 2 - Value"',
+    ],
+    ['Name,Phone,Phone,Fax', ['+491711234567', '+49307654321', '+49897654321'], '"Phone", else "Phone_2"'],
+    [
+      'Name,Festnetz,Handy,Fax',
+      ['+491711234567', '+49307654321', '+49897654321'],
+      '"Handy", else "Festnetz"',
+      true,
+    ],
+  ])(
+    'with several columns of phones, %s, is asked with the first that has one, and says so',
+    async (header, sent, says, isOther = false) => {
+      const rows = [
+        ['+49 171 1234567', '+49 30 1234567', '+49 30 99999'],
+        ['', '+49 30 7654321', '+49 30 99998'],
+        ['siehe Zentrale', '+49 89 7654321', ''],
+        ['', '', '+49 30 9612345'],
+      ].map(([one, other, fax], at) => [`P${at}`, ...(isOther ? [other, one] : [one, other]), fax].join())
+      const caller = everything()
+      const { stderr } = await batch(
+        'messenger validate',
+        `${header}\n${rows.join('\n')}\n`,
+        '-o out.csv',
+        caller,
+      )
+      expect(caller.asked.flatMap(({ input }) => input.phone_numbers)).toEqual(sent)
+      expect(stderr).toContain(`phone_numbers  <-  ${says}`)
+      const [first, second] = says.split(', else ')
+      expect(here.read('out.csv')).toContain(
+        `${first?.replaceAll('"', '""')} or ${second?.replaceAll('"', '""')} is empty`,
+      )
+    },
+  )
+
+  it('with several columns of email addresses is asked with the first that has one', async () => {
+    const csv =
+      'E-mail 1 - Value,E-mail 2 - Value,Owner email\na@a.example,b@b.example,me@x.example\n,c@c.example,me@x.example\n'
+    const caller = everything()
+    const { stderr } = await batch('contacts reverse-lookup', csv, '-o out.csv', caller)
+    expect(caller.asked.map(({ input }) => input)).toEqual([
+      { email: 'a@a.example' },
+      { email: 'c@c.example' },
+    ])
+    expect(stderr).toContain('email  <-  "E-mail 1 - Value", else "E-mail 2 - Value"')
+  })
+
+  it('is asked with one column of phones alone where --map names it', async () => {
+    const caller = everything()
+    const csv = 'Mobil,Telefon\n+49 171 1234567,+49 30 1234567\n,+49 30 7654321\n'
+    await batch('messenger validate', csv, '-o out.csv --map phone_number=Telefon', caller)
+    expect(caller.asked.map(({ input }) => input)).toEqual([
+      { phone_number: '+49301234567' },
+      { phone_number: '+49307654321' },
+    ])
+  })
+
   it('is a workbook whose first sheet with names of columns is read, below a cover, and the others are named', async () => {
     const sheets = {
       Cover: textRow('Prepared for Acme') + textRow('2026-11-01'),

@@ -80,7 +80,7 @@ describe('a company in the layout of a CRM', () => {
 test('columns of the input come after those of the layout, fill them where the result lacks them, and keep no equal name', () => {
   const input = ['first name', 'LAST NAME', 'Firma', 'Land']
   const columns = crmColumns('salesforce', 'people')
-  const layout = withCrmColumns(columns, 'people', createLayout(input, []), { company_name: 2 }, true)
+  const layout = withCrmColumns(columns, 'people', createLayout(input, []), { company_name: [2] }, true)
   expect(layout.header.slice(columns.header.length).join()).toBe(
     'input.first name,input.LAST NAME,Firma,Land,_status,_error,_credits,_source',
   )

@@ -1,4 +1,4 @@
-import { isRefusal, type Note, Refusal } from '../../../api/calls/errors.js'
+import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Fields } from '../../../api/values/objects.js'
 import {
@@ -11,9 +11,9 @@ import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { FooterCounter, footerNote } from '../../../csv/footer.js'
 import { mentionedKeys } from '../../../identity/mentions.js'
 import { freeMailboxes, hasKnownSuffix } from '../../../identity/value-kinds.js'
-import { type Mapping, rowInput } from '../../../runs/input/mapping.js'
+import { type Mapping, positionsOf, rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
-import { checkPairs, type MappedList, mapList, openListFile, phoneColumns } from '../../../runs/lists.js'
+import { checkPairs, type MappedList, mapList, openListFile } from '../../../runs/lists.js'
 import { showMapping } from '../../batch/map-columns.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
@@ -49,7 +49,7 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
         const list = listIn(table, file, options)
         if (list) showMapping(context, file, list)
-        const readRow = rowReader(table, list, options)
+        const readRow = rowReader(list, options)
         const { entries, place } = await openSuppressions(context)
         const [reason, now] = [reasonOf(options), context.clock.now()]
         let [added, rows] = [0, 0]
@@ -161,11 +161,7 @@ function listIn(
 }
 
 /** Returns what reads whom a row suppresses, and how many of its phone numbers are none that can be. */
-function rowReader(
-  table: Table,
-  list: MappedList | undefined,
-  { kind, map = [] }: OptionsOf<typeof importOptions>,
-) {
+function rowReader(list: MappedList | undefined, { kind }: OptionsOf<typeof importOptions>) {
   const read = (row: Fields, phones: readonly string[] = []) => {
     const entries = suppressiblesIn(row, kind).filter(isKnown)
     const numbers = new Set(entries.flatMap((one) => (one.kind === 'phone' ? [one.value] : [])))
@@ -173,25 +169,23 @@ function rowReader(
   }
   if (!list) return (cells: readonly string[]) => read({ ...cells })
   const toFields = rowInput(list.mapping)
-  const others = list.kind === 'people' && !isPhonePinned(map) ? phoneColumns(table) : []
+  // Whoever is suppressed is so with all their addresses and numbers.
+  const columns = ['email', 'phone'].map((field) => [field, positionsOf(list.mapping, field)] as const)
   return (cells: readonly string[]) => {
-    const { phone, ...fields } = toFields(cells)
-    const all = [phone, ...others.map((at) => cells[at])].map((cell) => String(cell ?? '').trim())
-    const phones = [...new Set(all)].filter((cell) => cell !== '')
-    return read({ ...fields, phone: phones }, phones)
+    const filled = columns.map(([field, all]) => {
+      const values = all.map((at) => cells[at]?.trim() ?? '').filter((cell) => cell !== '')
+      return [field, [...new Set(values)]] as const
+    })
+    const { phone: phones = [], ...addresses } = Object.fromEntries(filled)
+    return read({ ...toFields(cells), ...addresses, phone: phones }, phones)
   }
 }
 
-const isPhonePinned = (map: readonly string[]): boolean =>
-  map.some((pair) => pair.trim().startsWith('phone='))
-
-/** Returns a list as it is read: with all columns of numbers, and where columns were chosen, without those that only look right. */
+/** Returns a list as it is read: where columns were chosen, without those that only look right. */
 function asChosen({ kind, mapping }: MappedList, map: readonly string[]): MappedList {
   const isGuess = ({ by }: Mapping['columns'][number]) => by === 'values' || by === 'last resort'
-  const isOfNumbers = ({ code, details }: Note) => code === 'map.others' && details?.name === 'phone'
   const columns = map.length === 0 ? mapping.columns : mapping.columns.filter((column) => !isGuess(column))
-  const notes = isPhonePinned(map) ? mapping.notes : mapping.notes.filter((note) => !isOfNumbers(note))
-  return { kind, mapping: { ...mapping, columns, notes } }
+  return { kind, mapping: { ...mapping, columns } }
 }
 
 const mailboxProvidersIn = (added: readonly Suppressible[]): string[] =>

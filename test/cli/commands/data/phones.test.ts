@@ -79,28 +79,49 @@ describe('the phones of imported people', () => {
     '',
   ].join('\n')
 
-  it('are the first that is filled of the columns of phones, of which a sentence tells', async () => {
+  it('are all that the columns of phones have, the mobile one first, and a sentence tells', async () => {
     const { phones, report, stderr } = await load('people', outlook)
-    expect(phones).toMatchObject({ Ada: ['+491713920055'], Bo: ['+46701740612'] })
+    expect(phones).toMatchObject({ Ada: ['+491713920055'], Bo: ['+46701740612', '+491713920066'] })
     expect(phones.Cy ?? []).toEqual([])
     expect(report.mapping.phone).toBe('Mobile Phone')
     expect(report.ignored).toEqual(['Business Fax', 'Company Phone'])
-    expect(stderr).toContain('Where "Mobile Phone" is blank, "Business Phone" is read as phone.')
+    expect(stderr).toContain('The numbers in "Business Phone" are kept as further phones of a person.')
   })
 
   it('come from one column where --map names it', async () => {
     const { phones, stderr } = await load('people', outlook, '--map', 'phone=Mobile Phone')
     expect([phones.Ada ?? [], phones.Bo]).toEqual([[], ['+46701740612']])
-    expect(stderr).not.toContain('Where "Mobile Phone"')
+    expect(stderr).not.toContain('further phones')
   })
 
-  it('come from the first key that has one, in NDJSON', async () => {
+  it('come from every key that has one, in NDJSON', async () => {
     const records = [
       { first_name: 'Ada', email: 'ada@acme.example', 'Mobile Phone': '', 'Business Phone': '+33612345678' },
       { first_name: 'Bo', email: 'bo@acme.example', 'Mobile Phone': '+33612345677', 'Business Phone': '' },
+      { first_name: 'Cy', email: 'cy@acme.example', Mobil: '+33612345676', Festnetz: '+4930123456' },
     ]
     const { phones } = await load('people', records.map((record) => `${JSON.stringify(record)}\n`).join(''))
-    expect(phones).toEqual({ Ada: ['+33612345678'], Bo: ['+33612345677'] })
+    expect(phones).toEqual({
+      Ada: ['+33612345678'],
+      Bo: ['+33612345677'],
+      Cy: ['+33612345676', '+4930123456'],
+    })
+  })
+
+  it('and addresses of an export of Google are taken from its numbered columns', async () => {
+    const { phones, stored, stderr } = await load(
+      'people',
+      [
+        'First Name,E-mail 1 - Value,E-mail 2 - Value,Phone 1 - Value,Phone 2 - Value,Phone 3 - Value',
+        'Ada,ada@acme.example,ada@home.example,+33612345678,+4930123456,',
+        'Bo,,bo@acme.example,,+33612345677,+33612345677',
+      ].join('\n'),
+    )
+    expect(phones).toEqual({ Ada: ['+33612345678', '+4930123456'], Bo: ['+33612345677'] })
+    expect(stored.map(({ email }) => email)).toEqual(['ada@acme.example', 'bo@acme.example'])
+    expect(stderr).toContain(
+      'Where "E-mail 1 - Value" is blank, "E-mail 2 - Value" is read as email; a second address is not kept.',
+    )
   })
 })
 
