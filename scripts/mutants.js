@@ -46,6 +46,7 @@ const moneyCode = [
   'src/runs/execute.ts',
   'src/runs/run-batch.ts',
   'src/runs/stored-lookups.ts',
+  'src/providers/poll.ts',
   'src/providers/vendors.ts',
 ]
 

@@ -4,18 +4,15 @@ import { areaOf, operations } from '../../api/operations/table.js'
 import { parseExact } from '../../api/values/json.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { countedAt, engineTime, settleCounters } from '../clock.js'
+import { holdCredits } from '../credits/charge.js'
+import { addMovement, grantDue, lockPosition, readBalances } from '../credits/ledger.js'
+import { readQuotas } from '../credits/quotas.js'
 import {
-  addMovement,
   forgetSpending,
-  grantDue,
-  holdCredits,
-  lockPosition,
-  readBalances,
   readSpentAtServers,
   readSpentThisWeek,
   readWeekLeft,
-} from '../credits/ledger.js'
-import { readQuotas } from '../credits/quotas.js'
+} from '../credits/weekly-limit.js'
 import { personaTable } from '../handlers/personas.js'
 import { buildBody } from '../jobs/payloads.js'
 import { createAccess, hashKey } from '../request/access.js'

@@ -5,8 +5,8 @@ import type { Connection } from '../../storage/driver/connection.js'
 import { type AsyncJob, type Enrichment, insertJob, notBegun } from '../tables/jobs.js'
 import { insertList, type NewList } from '../tables/lists.js'
 import type { Principal } from '../tables/members.js'
+import { type Bill, holdCredits } from './charge.js'
 import { costOf, type Used } from './cost.js'
-import { type Bill, holdCredits } from './ledger.js'
 
 /** Work to accept, as a handler describes it. */
 export interface NewJob

@@ -19,8 +19,9 @@ import { isObject, valueAt } from '../../api/values/objects.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { periodStart } from '../clock.js'
 import { dropClaim, findReply, insertClaim, replaceClaim, storeReply } from '../tables/replies.js'
+import { checkSpendable } from './check-balance.js'
 import { creditsAccepted, mostCredits, unitPrice, unitsFor } from './cost.js'
-import { checkSpendable, countSpending, readAllowanceNow, readWeek } from './ledger.js'
+import { countSpending, readAllowanceNow, readWeek } from './weekly-limit.js'
 
 interface ServerLimitPorts {
   /** The members, and what they have spent. Several processes and machines may share it. */

@@ -30,7 +30,7 @@ import {
   storeReply,
 } from '../tables/replies.js'
 import { acceptJob, type NewJob } from './accept.js'
-import { type Bill, charge } from './ledger.js'
+import { type Bill, charge } from './charge.js'
 
 /** A request on its way through the checks. */
 export interface Request {

@@ -1,8 +1,9 @@
 import { type QuotaName, quotaNames, reportedCredits } from '../../api/operations/plans.js'
 import { dayOf } from '../../api/values/dates.js'
 import { periodEnd } from '../clock.js'
-import { readBalances, readConsumed, readWeekLeft, reportWeek } from '../credits/ledger.js'
+import { readBalances, readConsumed } from '../credits/ledger.js'
 import { type QuotaReport, readQuotas } from '../credits/quotas.js'
+import { readWeekLeft, reportWeek } from '../credits/weekly-limit.js'
 import type { HandlersOf } from './handler.js'
 
 export const account: HandlersOf<'account'> = {

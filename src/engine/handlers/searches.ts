@@ -2,7 +2,7 @@ import type { OutputOf } from '../../api/areas/shapes.js'
 import { ApiError } from '../../api/calls/errors.js'
 import type { Lead } from '../../api/ports/ports.js'
 import { withoutUndefined } from '../../api/values/objects.js'
-import { releaseHold } from '../credits/ledger.js'
+import { releaseHold } from '../credits/charge.js'
 import { toFoundCompany } from '../jobs/payloads.js'
 import {
   type AsyncJob,

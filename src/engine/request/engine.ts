@@ -11,8 +11,9 @@ import { parseExact } from '../../api/values/json.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { type CounterState, countedAt, createClockWatch, engineTime, periodStart } from '../clock.js'
+import { checkSpendable, readSpendableCredits } from '../credits/check-balance.js'
 import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
-import { checkSpendable, grantDue, readSpendableCredits } from '../credits/ledger.js'
+import { grantDue } from '../credits/ledger.js'
 import { checkQuota } from '../credits/quotas.js'
 import {
   billOf,

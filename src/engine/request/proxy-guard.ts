@@ -7,7 +7,7 @@ import { validate } from '../../api/validation/validate.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import { readWeekLeft, reportWeek } from '../credits/ledger.js'
+import { readWeekLeft, reportWeek } from '../credits/weekly-limit.js'
 import type { Principal } from '../tables/members.js'
 import { checkScope, createAccess } from './access.js'
 

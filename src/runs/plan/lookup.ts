@@ -7,7 +7,6 @@ import { isObject } from '../../api/values/objects.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { LeaveOut, LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
-import { mostCredits } from '../../engine/credits/cost.js'
 import { identityIn, type Key, keysOf, keyText } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
 import { toEmail } from '../../identity/value-kinds.js'
@@ -26,6 +25,7 @@ import {
 import { isNoRecord, type PeopleOfRows, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 import { explainRows } from './explain.js'
+import { type RowPrice, rowPriceOf } from './price.js'
 
 interface LookupRequest extends ResultRequest {
   readonly choices: {
@@ -244,17 +244,6 @@ function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
   }
 }
 
-function rowPriceOf({ operation, shape }: LookupRequest): Pick<Lookup, 'most' | 'perRecord'> {
-  const { job } = operation.price
-  if (job === undefined) return { most: (input) => mostCredits(operation, input) ?? 0 }
-  // An omitted limit is a price too.
-  const limit = shape.input.shape.limit?.safeParse(undefined).data
-  return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
-}
-
-/** Returns the share of the maximum to expect without results: few companies have as many jobs as are asked for. */
-export const defaultShareOf = ({ price }: Operation): number => (price.job === undefined ? 0.5 : 0.1)
-
 const none: readonly never[] = []
 
 export class RowState {
@@ -351,7 +340,7 @@ export interface RowSuppressor {
 }
 
 /** How rows become lookups, and what these can cost. */
-export interface Lookup {
+export interface Lookup extends RowPrice {
   /**
    * Returns the input of a row; an ApiError makes the row invalid. With the line where it begins, other rows are only asked
    * where they may be about its person.
@@ -381,12 +370,8 @@ export interface Lookup {
     | undefined
   /** Identities that may occur more than once; any may where it is absent. */
   readonly repeats?: RepeatFilter | undefined
-  /** Returns the maximum cost of an input in credits. */
-  readonly most: (input: Input) => number
   /** Returns how much of a quota an input can use up; absent where it uses none. */
   readonly units?: ((input: Input) => number) | undefined
-  /** Price of one record where `limit` is the maximum number of records. */
-  readonly perRecord?: number | undefined
 }
 
 /** Throws a Refusal for a row with more cells than the header. */

@@ -1,3 +1,4 @@
+import type { Operation } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import type { RowOutcome } from '../../lookups/answer.js'
@@ -90,6 +91,9 @@ export type Shortage = 'credits' | 'weekly_limit' | 'quota'
 
 /** The cost of a batch, before it starts. */
 export type BatchQuote = ReturnType<typeof createQuote>
+
+/** Returns the share of the maximum to expect without results: few companies have as many jobs as are asked for. */
+export const defaultShareOf = ({ price }: Operation): number => (price.job === undefined ? 0.5 : 0.1)
 
 export interface QuoteInput {
   readonly counted: RowCounts

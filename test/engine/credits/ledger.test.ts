@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isPriced } from '../../../src/api/operations/facts.js'
 import { operations } from '../../../src/api/operations/table.js'
+import { charge } from '../../../src/engine/credits/charge.js'
 import {
   addMovement,
-  charge,
   type LedgerAccount,
   type MovementKind,
   readBalances,

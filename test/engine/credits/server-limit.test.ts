@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ConnectionLost, type Input } from '../../../src/api/calls/caller.js'
-import { readSpentAtServers } from '../../../src/engine/credits/ledger.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
+import { readSpentAtServers } from '../../../src/engine/credits/weekly-limit.js'
 import { listMembers } from '../../../src/engine/tables/members.js'
 import { answering } from '../../support/answering.js'
 import { openBench } from '../../support/engine.js'

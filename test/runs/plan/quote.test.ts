@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type OperationId, operation } from '../../../src/api/operations/table.js'
-import { defaultShareOf } from '../../../src/runs/plan/lookup.js'
 import {
   countSpendable,
   createQuote,
+  defaultShareOf,
   type QuoteInput,
   type RowCounts,
   type RunFunds,

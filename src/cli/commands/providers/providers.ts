@@ -269,9 +269,8 @@ const testCommand: CommandFactory = ({ command }) =>
         const { message, sent } = asLost(error)
         throw new Refusal('provider.no_answer', { name, reason: message, sent })
       }
-      const { endingOf, isResultOf, pollWork, readAnswer, asLost } = await import(
-        '../../../providers/vendors.js'
-      )
+      const { pollWork } = await import('../../../providers/poll.js')
+      const { endingOf, isResultOf, readAnswer, asLost } = await import('../../../providers/vendors.js')
       const asked = { kind, key: { kind: word }, fields }
       const sent = { identity: '1', place: 0, ofRows: 1, reserved: kind.most }
       let answer = await send(request).catch(refuse)
