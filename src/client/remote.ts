@@ -74,8 +74,11 @@ export interface RemoteOptions {
 /** A caller over HTTP with one connection pool. */
 export type Remote = Caller &
   Required<Pick<Caller, 'supportsIdempotency'>> & {
-    /** Whether it says that it is a proxy with members of its own, which answers lookups from what they have paid for. */
-    isGovernedProxy(): Promise<boolean>
+    /**
+     * Whether it is a proxy with members of its own, which answers lookups from what they have paid for; true where no server
+     * answers yet.
+     */
+    mayBeGovernedProxy(): Promise<boolean>
   }
 
 /** Creates the caller of a server. Nothing is sent and undici is not loaded before the first call. */
@@ -88,12 +91,12 @@ export function createRemote(options: RemoteOptions): Remote {
     }
     return undefined
   }
-  const isGovernedProxy = once(async () => {
+  const mayBeGovernedProxy = once(async () => {
     for (const { connection, prefix } of addresses.inOrder()) {
       const said = await readHealth(connection, healthPath(prefix), AbortSignal.timeout(probeMs))
       if (said !== undefined) return said !== false && said.target === 'governed'
     }
-    return false
+    return true
   })
   const honoured = createIdempotencySupport(options.remembered, probe, options.clock)
   const recent = new RecentRequests(() => options.clock.now())
@@ -112,7 +115,7 @@ export function createRemote(options: RemoteOptions): Remote {
       }
     },
     supportsIdempotency: () => honours(server),
-    isGovernedProxy,
+    mayBeGovernedProxy,
     close: () => addresses.close(),
   }
 }

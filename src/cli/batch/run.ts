@@ -257,7 +257,7 @@ async function bulkOptions(context: Context, { operation }: TargetCommand, run: 
   )
   if (!bulkRequests || !row) return undefined
   // A proxy answers rows that are sent one by one from what its team has paid for.
-  if (!context.isLocal() && (await isGovernedProxy(context))) return undefined
+  if (!context.isLocal() && (await mayBeGovernedProxy(context))) return undefined
   const { into, reader, least, most } = bulkRequests
   const fields = Object.keys((await shapeOf(row.id)).input.shape)
   const shared = fields.filter((name) => name !== into)
@@ -265,8 +265,8 @@ async function bulkOptions(context: Context, { operation }: TargetCommand, run: 
   return { operation: row.id, reader, into, shared, least, most, ...work }
 }
 
-const isGovernedProxy = async (context: Context): Promise<boolean> =>
-  targetIn(context).kind === 'remote' && (await context.server()).remote.isGovernedProxy()
+const mayBeGovernedProxy = async (context: Context): Promise<boolean> =>
+  targetIn(context).kind === 'remote' && (await context.server()).remote.mayBeGovernedProxy()
 
 /** Finishes work that this machine's engine accepts, unless a server or worker is already doing it. */
 export function finishHere(
