@@ -331,6 +331,12 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.workspace_exists': { text: 'There is already a workspace "{name}"; choose another name' },
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
 
+  'explain.column': { text: '--column {column}: {operation} has no such result.', hint: 'It has {known}.' },
+  'explain.flow': { text: '{file} was written by a flow, whose rows come from several steps.', hint: 'See what each step did: prospect flow show {run}' },
+  'explain.no_row': { text: '--row is missing or 0.', hint: 'Rows are counted from 1 after the header.' },
+  'explain.no_run': { text: ({ file, run }) => `${file}: no run ${run === undefined ? '' : `${run} `}on record read or wrote this file.`, hint: 'prospect runs list shows the runs of this machine.' },
+  'explain.row': { text: ({ row, rows }) => `--row ${row}: the run has ${count(rows)} ${rows === 1 ? 'row' : 'rows'}.` },
+  'explain.runs': { text: '{file}: several runs read this file.', hint: 'Name one with --run: {known}.' },
   'flow.aliases': { text: 'Its aliases stand for more than a flow can be.', hint: 'Write out what they repeat.' },
   'flow.command_ended': { text: ({ command, cause, exit }) => (cause === undefined ? `${command} has ended (exit code ${exit ?? 'by a signal'}).` : `${command} cannot be started: ${reasonOf(cause)}.`), hint: ({ cause, command }) => (cause === undefined ? 'It should answer each line that it reads, until its input ends.' : String(command).includes(' ') ? 'Write its arguments apart: [node, score.js]' : '') },
   'flow.command_ending': { text: '{command} has not ended with its input; it is waited for, up to {timeout}, since a further line would show that its answers belong to other rows.', hint: 'Have it answer with the _row that it gets, and end with its input.' },

@@ -142,13 +142,24 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'run_status',
-    'How far a run or other work is, or its result. With wait, it waits for the end and reports progress.',
-    { run: runId, wait },
+    'How far a run or other work is, or its result. With wait, it waits for the end and reports progress. With row, where the values of that row came from, who was asked in which order, what that cost and when, or why they are empty.',
+    {
+      run: runId,
+      wait,
+      row: z.int().min(1).optional().describe('A row of the file, counted from 1 after the header'),
+      column: text('Only this column of the results of the row, such as email').optional(),
+    },
     reads,
-    async (session, { run, wait: seconds = 0 }, call) => {
+    async (session, { run, wait: seconds = 0, row, column }, call) => {
+      if (column !== undefined && row === undefined) throw new Refusal('tools.no_argument', { name: 'row' })
       const work = session.work.get(run)
       if (work) return work(seconds, call)
-      const { id } = await showRun(session, run)
+      const view = await showRun(session, run)
+      const { id } = view
+      if (row !== undefined) {
+        const file = session.port.fileIn('file', view.file, 'read')
+        return (await session.read(['explain', file, ...options({ row, column, run: id })])) as Fields
+      }
       const started = session.runs.get(id)
       if (started) await waitFor(session, started, seconds * 1_000, call.signal, call.onStep)
       return statusOf(session, id)

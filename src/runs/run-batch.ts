@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import { isoDay } from '../api/values/dates.js'
 import { parseJson, toJson } from '../api/values/json.js'
+import { resultOr } from '../api/values/objects.js'
 import { footerNote } from '../csv/footer.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { execute } from './execute.js'
@@ -8,6 +10,7 @@ import {
   checkRows,
   findKnown,
   findRun,
+  hashOfFile,
   type InputFile,
   identifyRun,
   isComparing,
@@ -239,6 +242,27 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
     isAbandoned: output.isAbandoned(),
     wasFinished: known?.status === 'finished',
   }
+}
+
+/**
+ * Returns what a row of a recorded run is looked up by, counted from 0; `undefined` where its file is gone or has changed since,
+ * or the row was not sent.
+ */
+export async function inputOfRow(request: BatchRequest, ports: RunPorts, run: Run, row: number) {
+  if (!existsSync(run.file) || (await hashOfFile(run.file)) !== run.fileHash) return undefined
+  const { table } = await openRunInput(ports, request)
+  const mapping = mapColumns(toMappingRequest(request, table))
+  const lookup = createLookup(request, mapping, table, ports.sentences.describe)
+  const total = request.choices.sample === undefined ? row + 1 : run.total
+  const selected =
+    request.choices.sample === undefined ? table : selectRows(table, request.choices, total).table
+  let before = 0
+  for await (const batch of selected.rows()) {
+    const found = batch[row - before]
+    if (found) return lookup.skip?.(found) ? undefined : resultOr(undefined, () => lookup.input(found.cells))
+    before += batch.length
+  }
+  return undefined
 }
 
 /** Writes the recorded answers of a run, in the order of its rows. It sends nothing. */

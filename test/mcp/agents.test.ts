@@ -378,6 +378,27 @@ describe('prospect mcp', () => {
     expect(quote).toMatchObject({ rows: 2, credits: { max: 6 } })
   })
 
+  it('says where the values of a row came from and what they cost, by the id of its run', async () => {
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '5'])
+    write('two.csv', 'domain\nacme-robotics.example\nnobody-knows.example\n')
+    const given = { operation: 'accounts_enrich', file: 'two.csv', output: 'two-out.csv', wait: 60 }
+    const { id } = await call('run_file', given)
+    expect(await call('run_status', { run: id, row: 1, column: 'domain' })).toMatchObject({
+      status: 'found',
+      credits: 1,
+      values: { domain: 'acme-robotics.example' },
+    })
+    expect(await call('run_status', { run: id, row: 2 })).toMatchObject({
+      status: 'not_found',
+      credits: 0,
+      why_empty: expect.any(String),
+    })
+    expect(await refused('run_status', { run: id, row: 3 })).toMatchObject({
+      error: 'row 3: the run has 2 rows.',
+    })
+    expect(await refused('run_status', { run: id, column: 'name' })).toMatchObject({ code: 'usage' })
+  })
+
   it('lists a dozen tools that fit into 24,000 characters, the most needed first, and others on request', async () => {
     const toolsOf = async (...argv: string[]) => {
       const { client } = await connectAgent(here.home, argv, { usual: true })

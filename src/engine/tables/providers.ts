@@ -119,6 +119,23 @@ const keyOf = ({ workspaceId, provider, kind, identity }: CallKey) =>
 export const findCall = (tx: Connection, key: CallKey) =>
   callTable.get(tx, `WHERE ${ofCall} ORDER BY attempt DESC LIMIT 1`, ...keyOf(key))
 
+/**
+ * Returns what the providers of a workspace were asked until a moment (real time), the oldest first; where words are given,
+ * at least what was sent with one of them. Letters beyond ASCII have several spellings, and choose nothing.
+ */
+export function listCalls(
+  tx: Connection,
+  workspaceId: string,
+  until: number,
+  words: readonly string[],
+): Promise<ProviderCall[]> {
+  const found = words.every((word) => /^[\w.@:/ -]+$/.test(word)) ? words : []
+  const like = found.map(() => 'lower(subject) LIKE ?').join(' OR ')
+  const sql = `WHERE workspace_id = ? AND asked_at <= ?${like && ` AND (${like})`} ORDER BY asked_at, answered_at, provider, kind`
+  const patterns = found.map((word) => `%${word.toLowerCase()}%`)
+  return callTable.all(tx, sql, workspaceId, until, ...patterns)
+}
+
 /** Records a question before it is sent. It fails where another process has done so. */
 export const insertCall = (tx: Connection, call: ProviderCall): Promise<void> => callTable.insert(tx, call)
 

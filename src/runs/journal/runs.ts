@@ -220,12 +220,14 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       })
       return counts.sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state))
     },
-    /** Returns the runs that wrote a file, newest first; without any, those that read it. */
+    /** Returns the runs that wrote a file, and those that read it, newest first. */
     ofFile: async (path: string) => {
       const wrote =
         '(output = ? OR EXISTS (SELECT 1 FROM run_files f WHERE f.run = runs.number AND f.path = ?))'
-      const writers = await all(`AND ${wrote} ORDER BY number DESC`, path, path)
-      return writers.length > 0 ? writers : all('AND file = ? ORDER BY number DESC', path)
+      return {
+        wrote: await all(`AND ${wrote} ORDER BY number DESC`, path, path),
+        read: await all('AND file = ? ORDER BY number DESC', path),
+      }
     },
     /** Returns what is recorded of a row, counted from 0, with the answer of the row that it took; `undefined` for nothing. */
     lookupOf: async ({ number }: Pick<Run, 'number'>, row: number): Promise<RowLookup | undefined> => {

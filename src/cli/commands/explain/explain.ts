@@ -1,14 +1,34 @@
 import { resolve } from 'node:path'
 import { shapeOf } from '../../../api/areas/shapes.js'
-import { hiddenNote, type OperationId } from '../../../api/operations/table.js'
-import { parseExact } from '../../../api/values/json.js'
+import type { Input } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
+import {
+  hiddenNote,
+  notAskedIn,
+  type OperationId,
+  operation,
+  vendorKindsOf,
+} from '../../../api/operations/table.js'
+import { parseExact, parseJson } from '../../../api/values/json.js'
 import { type Fields, isObject } from '../../../api/values/objects.js'
-import type { Run } from '../../../runs/journal/runs.js'
+import { openSuppressors } from '../../../engine/tables/members.js'
+import { flowOperation } from '../../../flows/run.js'
+import { firstText } from '../../../identity/value-kinds.js'
+import type { RowLookup, Run } from '../../../runs/journal/runs.js'
 import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
 import { openRuns } from '../../../runs/records.js'
-import { shownTarget } from '../../../runs/target-name.js'
-import { UsageError } from '../../context/errors.js'
-import { openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
+import type { RecordedRequest } from '../../../runs/request.js'
+import { inputOfRow } from '../../../runs/run-batch.js'
+import { isEngineName, shownTarget } from '../../../runs/target-name.js'
+import { fromRecord, toRequest } from '../../batch/request.js'
+import { createRunPorts } from '../../batch/run.js'
+import type { Context } from '../../context/context.js'
+import {
+  openStateOf,
+  openWorkspaceOwner,
+  type SuppressionOwner,
+  thisMachine,
+} from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../../options/values.js'
 import { print } from '../../output/print.js'
@@ -28,17 +48,20 @@ export const explainCommand: CommandFactory = ({ command }) =>
     .reads('records')
     .run(async (context, { args: [file = ''], options }) => {
       const { row = 0, column } = options
-      if (row < 1) throw new UsageError('--row is missing or 0.', 'Rows are counted from 1 after the header.')
-      const { runs, now } = await openRuns(context, runsLocationOf(context, options))
+      if (row < 1) throw new Refusal('explain.no_row')
+      const location = runsLocationOf(context, options)
+      const { runs, now } = await openRuns(context, location)
       const path = resolve(context.streams.cwd, file)
-      const run = chooseRun(await runs.ofFile(path), file, path, options.run)
-      if (run.total > 0 && row > run.total)
-        throw new UsageError(`--row ${row}: the run has ${countOf(run.total, 'row', 'rows')}.`)
+      const run = chooseRun(await runs.ofFile(path), file, options.run)
+      if (run.operation === flowOperation) throw new Refusal('explain.flow', { file, run: run.id })
+      if (run.total > 0 && row > run.total) throw new Refusal('explain.row', { row, rows: run.total })
       const found = await runs.lookupOf(run, row - 1)
       const stored = found?.body ? parseExact(found.body) : undefined
-      const suppressor = await suppressorFor(await openWorkspaceOwner(context))
-      const body = suppressor ? await suppressor.records(stored) : stored
+      const workspace = await openWorkspaceOwner(context)
+      const body = await shownTo(context, workspace, stored)
       const given = found && (found.originAnsweredAt ?? found.answeredAt)
+      const asked =
+        workspace && found ? await askedVendors(context, workspace, { run, row, found, body: stored }) : []
       const shown = {
         run: run.id,
         operation: run.operation,
@@ -55,10 +78,116 @@ export const explainCommand: CommandFactory = ({ command }) =>
         answered_at: given ? isoTime(given) : null,
         age_days: given ? Math.floor(Math.max(0, now() - given) / 86_400_000) : null,
         why_empty: body === stored ? whyEmpty(found) : hiddenNote,
+        providers: asked,
         values: await valuesOf(run, body, column),
       }
       await print(context, shown, { layout: () => textOf(shown) })
     })
+
+/** Returns an answer without whom the workspace, or this machine for servers called directly, suppresses. */
+async function shownTo(context: Context, workspace: SuppressionOwner | undefined, stored: unknown) {
+  const owners = [
+    { driver: await openStateOf(context), owner: thisMachine },
+    ...(workspace ? [workspace] : []),
+  ]
+  let body = stored
+  for (const suppressor of await openSuppressors(owners)) body = await suppressor.records(body)
+  return body
+}
+
+/** What a data vendor of the user was asked about a row, or why it was not. */
+interface AskedVendor extends Fields {
+  readonly provider: string
+  /** What it was asked for: an email address, a phone, a record, or whether an address is right; null where it was not. */
+  readonly kind: string | null
+  readonly outcome: string
+  /** Its own credits: what it charged, or may have charged. */
+  readonly cost: number
+  readonly asked_at: string | null
+  readonly answered_at: string | null
+  /** Whether an earlier lookup asked it, and its answer was taken again for nothing. */
+  readonly earlier: boolean
+  readonly reason: string | null
+}
+
+interface ExplainedRow {
+  readonly run: Run
+  readonly row: number
+  readonly found: RowLookup
+  readonly body: unknown
+}
+
+/** Returns the data vendors that the engine of this machine asked about a row, in the order in which it did. */
+async function askedVendors(
+  context: Context,
+  { driver, owner }: SuppressionOwner,
+  { run, row, found, body }: ExplainedRow,
+): Promise<readonly AskedVendor[]> {
+  const kinds = vendorKindsOf(operation(run.operation as OperationId))
+  if (!isEngineName(run.target) || kinds.length === 0) return []
+  const skipped = notAskedIn(body).map(({ provider, reason }) => ({
+    provider,
+    kind: null,
+    outcome: 'not_asked',
+    cost: 0,
+    asked_at: null,
+    answered_at: null,
+    earlier: false,
+    reason,
+  }))
+  const input = await inputOf(context, run, row - 1)
+  const { callsAbout } = await import('../../../providers/asked.js')
+  const from = found.originAskedAt ?? found.askedAt
+  const calls = await callsAbout(driver, owner, {
+    query: queryOf(input ?? {}, body),
+    kinds: kinds.includes('email') ? [...kinds, 'verify'] : kinds,
+    runs: [found.originRun ?? run.id, run.id],
+    from,
+    until: found.originAnsweredAt ?? found.answeredAt ?? Number.MAX_SAFE_INTEGER,
+  })
+  const asked = calls.map((call) => ({
+    provider: call.provider,
+    kind: call.kind,
+    outcome: call.state,
+    cost: (call.cost || (isOpenState(call.state) ? call.reserved : 0)) / 1_000_000,
+    asked_at: isoTime(call.askedAt),
+    answered_at: isoTime(call.answeredAt),
+    earlier: call.askedAt < from,
+    reason: call.error,
+  }))
+  return [...asked, ...skipped]
+}
+
+const isOpenState = (state: string): boolean => ['asked', 'submitted', 'unknown'].includes(state)
+
+/** Returns what a row was looked up by, from its file; `undefined` where that is not the same any more. */
+async function inputOf(context: Context, run: Run, row: number) {
+  const recorded = parseJson(run.request) as Partial<RecordedRequest>
+  if (recorded.choices?.flow !== undefined || recorded.constants === undefined) return undefined
+  const plain = context.withGlobals({ jq: undefined, format: undefined, json: undefined, fields: undefined })
+  const { context: own, command } = await fromRecord(
+    plain,
+    { ...run, output: null },
+    { args: [], options: {} },
+  )
+  return inputOfRow(toRequest(own, command), createRunPorts(own, command), run, row)
+}
+
+/** Returns whom a lookup was about: as its row said, and where that says nothing, as its answer does. */
+function queryOf(input: Input, body: unknown) {
+  const answer = isObject(body) ? body : {}
+  const text = (...names: readonly string[]) =>
+    firstText(...names.map((name) => input[name]), ...names.map((name) => answer[name]))
+  const own = (...names: readonly string[]) => firstText(...names.map((name) => input[name]))
+  return {
+    url: text('network_url', 'company_network_url', 'network_profile_url'),
+    firstName: text('firstname', 'first_name'),
+    lastName: text('lastname', 'last_name'),
+    companyName: own('company_name', 'name'),
+    domain: own('domain'),
+    country: own('country'),
+  }
+}
 
 const notAsked =
   'It was not looked up: invalid, suppressed, known from a list, or not reached; see _status in the output.'
@@ -78,29 +207,31 @@ const whyEmpty = (found: { readonly state: string; readonly error: string | null
   found ? (emptyBecause[found.state]?.(found.error) ?? null) : notAsked
 
 /** Returns the run that wrote a file, the newest one; else the only one that read it, or the one that is named. */
-function chooseRun(found: readonly Run[], file: string, path: string, id: string | undefined): Run {
-  const named = id === undefined ? found : found.filter((run) => run.id.startsWith(id))
-  const [run, ...others] = named
-  if (!run)
-    throw new UsageError(
-      `${file}: no run ${id === undefined ? '' : `${id} `}on record read or wrote this file.`,
-      'prospect runs list shows the runs of this machine.',
-    )
+function chooseRun(
+  { wrote, read }: { readonly wrote: readonly Run[]; readonly read: readonly Run[] },
+  file: string,
+  id: string | undefined,
+): Run {
   // A later run has replaced what an earlier one wrote.
-  if (others.length === 0 || (run.file !== path && id === undefined)) return run
-  const ids = named.map((one) => `${one.id} (${one.operation})`)
-  throw new UsageError(`${file}: several runs read this file.`, `Name one with --run: ${ids.join(', ')}.`)
+  const usual = wrote.length > 0 ? wrote.slice(0, 1) : read
+  const named = id === undefined ? usual : [...wrote, ...read].filter((run) => run.id.startsWith(id))
+  const ids = new Map(named.map((run) => [run.id, run]))
+  const [run, ...others] = ids.values()
+  if (!run) throw new Refusal('explain.no_run', { file, run: id })
+  if (others.length === 0) return run
+  throw new Refusal('explain.runs', { file, known: named.map((one) => `${one.id} (${one.operation})`) })
 }
 
-/** Returns the results of a row by the names of their columns. Throws UsageError for a column that there is not. */
+/** Returns the results of a row by the names of their columns. Throws a Refusal for a column that there is not. */
 async function valuesOf(run: Run, body: unknown, column: string | undefined): Promise<Fields> {
   const columns = resultColumns((await shapeOf(run.operation as OperationId)).output)
   const wanted = columns.filter(({ name }) => column === undefined || name === column)
   if (wanted.length === 0)
-    throw new UsageError(
-      `--column ${column}: ${run.operation} has no such result.`,
-      `It has ${columns.map(({ name }) => name).join(', ')}.`,
-    )
+    throw new Refusal('explain.column', {
+      column,
+      operation: run.operation,
+      known: columns.map(({ name }) => name),
+    })
   const at = (value: unknown, key: string): unknown => (isObject(value) ? value[key] : undefined)
   return Object.fromEntries(
     wanted.flatMap(({ name, path }) => {
@@ -112,9 +243,10 @@ async function valuesOf(run: Run, body: unknown, column: string | undefined): Pr
 
 interface Explained extends Fields {
   readonly values: Fields
+  readonly providers: readonly AskedVendor[]
 }
 
-function textOf({ values, ...facts }: Explained): string {
+function textOf({ values, providers, ...facts }: Explained): string {
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
   const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
   const origin = source === 'reused' && from_row === null ? ', the answer to a lookup outside of runs' : ofRow
@@ -126,6 +258,15 @@ function textOf({ values, ...facts }: Explained): string {
     ...(facts.asked_at === null ? [] : [`Asked: ${facts.asked_at}`]),
     ...(facts.answered_at === null ? [] : [`Answered: ${facts.answered_at}${age}`]),
     ...(facts.why_empty === null ? [] : [`Empty: ${facts.why_empty}`]),
+    ...providers.map(
+      ({ provider, kind, outcome, cost, asked_at: at, earlier, reason }) =>
+        `${kind === null ? 'Not asked' : 'Asked'} ${provider}${kind === null ? '' : ` for ${kind.replaceAll('_', ' ')}`}: ${[
+          ...(kind === null ? [] : [outcome.replaceAll('_', ' ')]),
+          ...(reason === null ? [] : [oneLine(reason.replaceAll('_', ' '))]),
+          ...(kind === null ? [] : [`${countOf(cost, 'credit', 'credits')} of its own`]),
+          ...(at === null ? [] : [earlier ? `${at}, by an earlier lookup` : at]),
+        ].join(', ')}`,
+    ),
     ...Object.entries(values).map(([name, value]) => {
       const text = toCell(value)
       return `${name}: ${text === '' ? 'empty' : oneLine(text)}${text === '' && facts.why_empty === null ? ' (the answer has no value for it)' : ''}`

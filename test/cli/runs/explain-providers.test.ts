@@ -1,0 +1,129 @@
+import { expect, it } from 'vitest'
+import { closeAfterTest } from '../../client/listeners.js'
+import { ends, practiceMachine } from '../../support/command.js'
+import { perFile, perTest } from '../../support/each.js'
+import { addProvider, byName, fakeFile, fakeVendor, vendorNames } from '../../support/vendors.js'
+
+const here = perTest(practiceMachine)
+const dns = perFile(vendorNames)
+
+type Behave = typeof byName
+
+interface Asked {
+  readonly provider: string
+  readonly outcome: string
+  readonly cost: number
+  readonly earlier: boolean
+}
+
+interface Explained {
+  readonly status: string
+  readonly credits: number
+  readonly why_empty: string | null
+  readonly providers: readonly Asked[]
+  readonly values: Readonly<Record<string, string>>
+}
+
+const addVendor = async (name: string, behave: Behave) => {
+  const vendor = closeAfterTest(await fakeVendor(behave))
+  await addProvider(here, fakeFile(vendor.origin, name))
+  return vendor
+}
+
+/** The first one finds neither `Second` nor `Nobody`, and loses the answer about `Lost`; the second one finds `Second` only. */
+const first: Behave = (row, ...rest) => byName(row.replace('Second', 'Nobody'), ...rest)
+const second: Behave = (row, ...rest) => byName(row.replace(/^(Lost|King)/, 'Nobody'), ...rest)
+
+const kinds = ['Known', 'King', 'Second', 'Nobody', 'Lost']
+const people = kinds.flatMap((kind) => [1, 2, 3, 4].map((n) => `${kind}${n}`))
+
+const waterfall = (options: string, code: number) => {
+  const env = { PROSPECT_DNS: dns.address }
+  return ends(here.run(`contacts waterfall --enrichment-type email --yes ${options}`, { env }), code)
+}
+
+const explained = (row: number, file = 'out.csv') => here.json<Explained>(`explain ${file} --row ${row}`)
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
+
+it('agrees for twenty values of five kinds with the ledger and with what the vendors counted', async () => {
+  const vendors = { one: await addVendor('one', first), two: await addVendor('two', second) }
+  await here.fill('companies', 'name,domain\nSole,sole.example\n')
+  const known = people.slice(0, 4).map((name) => `Ada,${name},Sole,sole.example,${name}@sole.example`)
+  await here.fill('people', `first_name,last_name,company_name,domain,email\n${known.join('\n')}\n`)
+  const rows = people.map((name) => `Ada,${name},${name.startsWith('Known') ? 'sole' : 'acme'}.example`)
+  here.write('in.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+  await waterfall('--csv in.csv -o out.csv', 11)
+  const all: Explained[] = []
+  for (const at of people.keys()) all.push(await explained(at + 1))
+  const shown = (row: Explained | undefined) => [
+    row?.status,
+    ...(row?.providers.map(({ provider, outcome }) => `${provider} ${outcome}`) ?? []),
+  ]
+  for (const [at, of] of [
+    ['found'],
+    ['found', 'one found'],
+    ['found', 'one not_found', 'two found'],
+    ['not_found', 'one not_found', 'two not_found'],
+    ['unknown', 'one unknown', 'two not_found'],
+  ].entries())
+    for (const row of all.slice(4 * at, 4 * at + 4)) expect(shown(row)).toEqual(of)
+  for (const row of all.slice(0, 12)) expect(row.values.email).toMatch(/@(acme|sole)\.example$/)
+  const csv = here.rows('out.csv')
+  for (const [at, { credits }] of all.entries()) expect(String(credits)).toBe(csv[at]?._credits || '0')
+  const ledger = await here.json<{ credits: number }[]>('ledger --by operation')
+  expect(sum(all.map(({ credits }) => credits))).toBe(sum(ledger.map(({ credits }) => credits)))
+  expect(sum(all.map(({ credits }) => credits))).toBeGreaterThan(0)
+  interface ByProvider {
+    readonly provider: string
+    readonly calls: number
+    readonly cost: number
+  }
+  const spent = await here.json<{ providers?: ByProvider[] } & ByProvider[]>('ledger --by provider')
+  for (const [name, vendor] of Object.entries(vendors)) {
+    const asked = all.flatMap(({ providers }) => providers.filter(({ provider }) => provider === name))
+    expect(asked).toHaveLength(sum([...vendor.asked.values()]))
+    // What a lost answer has charged is not known to the ledger.
+    const certain = asked.filter(({ outcome }) => outcome !== 'unknown')
+    const lost = asked.filter(({ outcome }) => outcome === 'unknown')
+    expect(sum(asked.map(({ cost }) => cost))).toBe(vendor.charged())
+    expect(lost).toHaveLength(name === 'one' ? 4 : 0)
+    const own = spent.find(({ provider }) => provider === name)
+    expect(own?.calls).toBe(asked.length)
+    expect(own?.cost).toBe(sum(certain.map(({ cost }) => cost)))
+  }
+})
+
+it('says of an answer of a vendor that an earlier lookup was charged for that it was taken again', async () => {
+  const vendor = await addVendor('one', first)
+  here.write('in.csv', 'first_name,last_name,domain\nAda,Nobody,acme.example\nAda,King,acme.example\n')
+  await waterfall('--csv in.csv -o out.csv', 0)
+  await waterfall('--csv in.csv -o again.csv --fresh --refresh', 0)
+  expect([...vendor.asked.values()]).toEqual([1, 1])
+  const earlier = async (file: string) =>
+    [await explained(1, file), await explained(2, file)].map(({ providers }) =>
+      providers.map((one) => one.earlier),
+    )
+  expect(await earlier('out.csv')).toEqual([[false], [false]])
+  expect(await earlier('again.csv')).toEqual([[true], [true]])
+  const { stdout } = await here.run('explain again.csv --row 1 --format table')
+  expect(stdout).toMatch(/Asked one for email: not found, 0 credits of its own, \S+, by an earlier lookup\n/)
+})
+
+it('says who was not asked and why, and shows nothing of whom nobody may contact', async () => {
+  await addVendor('one', byName)
+  here.write('in.csv', 'first_name,last_name,domain\nAda,King,acme.example\nAda,Late,acme.example\n')
+  await waterfall('--csv in.csv -o out.csv --rows 1', 0)
+  const broke = '--first-name Ada --last-name Broke --domain acme.example --sync'
+  await waterfall(broke, 9)
+  await waterfall('--csv in.csv -o out.csv', 0)
+  expect(await explained(2)).toMatchObject({
+    status: 'not_found',
+    providers: [{ provider: 'one', kind: null, outcome: 'not_asked', reason: 'out_of_credits' }],
+  })
+  const { stdout } = await here.run('explain out.csv --row 2 --format table')
+  expect(stdout).toContain('Not asked one: out of credits\n')
+  expect((await explained(1)).values.email).toBe('king@acme.example')
+  await ends(here.run('suppress add king@acme.example'), 0)
+  const hidden = await here.run('explain out.csv --row 1 --json')
+  expect(hidden.stdout).not.toContain('king@')
+})
