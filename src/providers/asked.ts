@@ -3,7 +3,7 @@ import type { Vendors } from '../api/ports/ports.js'
 import { isObject } from '../api/values/objects.js'
 import { listCalls, type ProviderCall } from '../engine/tables/providers.js'
 import type { Driver } from '../storage/driver/connection.js'
-import type { Subject } from './compile.js'
+import type { Subject } from './definition.js'
 import { identityOf, subjectOf } from './subject.js'
 
 /** A lookup whose data vendors are wanted: what it was about, for what it may have asked them, and when. */
