@@ -46,15 +46,78 @@ const pronouns = new RegExp(
 const degree =
   /(?:\s*,\s*(?:ph\.?\s?d|e?mba|m\.?sc|b\.?sc|m\.?d|cpa|cfa|pmp|ll\.?m|dba|esq|j\.?d|shrm-s?cp|s?phr)\.?|\s+Ph\.?\s?D\.?)\s*$/iu
 
-/** Returns a person's name, or a part of it, as it is asked for: without pronouns and degrees behind it. */
+/** How people are addressed. */
+const salutation =
+  /^(?:(?:herrn?|frau|hrn?|mr|mrs|ms|mx|mme|mlle|madame|monsieur|mademoiselle|sra|srta)(?:\.\s*|\s+)|(?:fr|sr|dhr|mevr|sig)\.\s*)/iu
+/** Titles before a name; what may be a name or initials, too, needs its full stop. */
+const title =
+  /^(?:(?:dr|prof|professor|dott|dottssa)(?:\.-?\s*|\s+)|(?:ing|ir|dipl|mag|univ|priv|hon|habil|doz|ass|assoc)\.-?\s*)/iu
+/** What a title is of: `Dr. rer. nat.`, `Dipl.-Kfm.`, `Dr. h. c. mult.`, `Dipl.-Ing. (FH)`. */
+const branch =
+  /^(?:\((?:fh|univ|ba|tu|th|dh|uni)\.?\)\s*|[he]\.?\s?[ch]\.\s*|(?:ing|inf|kfm|kff?r|betriebsw|wirt|wi|volksw|phys|math|chem|biol|geol|psych|päd|paed|soz|des|jur|med|dent|vet|phil|nat|rer|pol|oec|techn?|theol|iur|mont|soc|hort|agr|sc|habil|mult|doz|prof)\.(?:-|\s*))/iu
+
+/** Most names have no such beginning. */
+const startsWithTitle = /^\s*(?:[a-z]{1,6}\.|(?:herr|frau|m[a-z]{1,10}|h?rn?|dr|prof|dott|sra|srta)[a-z]*\s)/i
+
+/** Returns a name without how the person is addressed, and without titles before it. */
+function withoutTitles(name: string): string {
+  let rest = name.trimStart().replace(salutation, '')
+  const isAddressed = rest !== name.trimStart()
+  for (let before = ''; rest !== before; ) {
+    before = rest
+    const after = rest.replace(title, '')
+    if (after === rest) break
+    rest = after
+    for (let more = ''; rest !== more; ) {
+      more = rest
+      rest = rest.replace(branch, '')
+    }
+  }
+  // `Frau Muster` and `Herr Muster` are two people.
+  const isName = isAddressed ? /\p{L}\S*\s+\S*\p{L}/u : /\p{L}/u
+  return isName.test(rest) ? rest : name
+}
+
+/** Returns a person's name, or a part of it, as it is asked for: without titles before it, pronouns and degrees behind it. */
 export function toPersonName(name: string): string {
-  if (!/[,([/]|ph\.?\s?d/i.test(name)) return name
-  let text = name
+  let text = startsWithTitle.test(name) ? withoutTitles(name) : name
+  if (!/[,([/]|ph\.?\s?d/i.test(text)) return text
+  const written = text
+  text = text
     .replace(pronouns, ' ')
     .replace(/\s{2,}/g, ' ')
     .trim()
   while (degree.test(text)) text = text.replace(degree, '')
-  return text === '' ? name : text
+  return text === '' ? written : text
+}
+
+/** Words that begin a family name: `von Stein`, `van der Berg`, `de la Cruz`. */
+const particles: ReadonlySet<string> = new Set(
+  'von vom zu zum zur van vander vanden ter ten de del della dela di da do dos das du des la le el al bin ibn mac af av'.split(
+    ' ',
+  ),
+)
+
+/**
+ * Returns the first and last name in a full one: around a comma, of two words, before a particle or beside a middle initial;
+ * `undefined` where several words may be either. Whoever is only addressed, as `Frau Muster`, has no first one.
+ */
+export function splitPersonName(
+  full: string,
+): readonly [first: string | undefined, last: string] | undefined {
+  const [family = '', given, ...more] = toPersonName(full)
+    .split(',')
+    .map((part) => part.trim())
+  const isSuffix = given !== undefined && suffixes.has(foldText(given))
+  if (given && family && !isSuffix && more.length === 0) return [toPersonName(given), family]
+  if (more.length > 0 || (given !== undefined && !isSuffix)) return undefined
+  const words = family.split(/\s+/)
+  while (words.length > 2 && suffixes.has(foldText(words.at(-1) ?? ''))) words.pop()
+  const [first, ...rest] = words
+  if (rest.length === 1 && salutation.test(family)) return [undefined, rest.join()]
+  if (first === undefined || rest.length === 0) return undefined
+  if (rest.length === 1 || particles.has(rest[0]?.toLowerCase() ?? '')) return [first, rest.join(' ')]
+  return rest.length === 2 && /^\p{Lu}\.?$/u.test(rest[0] ?? '') ? [first, rest[1] ?? ''] : undefined
 }
 
 /** Where `ü` may be written as `ue`, as in `Mueller`: not in `Bauer`, `Jacques`, `Michael`, `Joe` or `Xue`. */

@@ -8,7 +8,7 @@ import { readPhone } from '../../identity/phone.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { date, indexedText, invalid, parseCompanySize, shorten, wholeNumber } from '../../identity/readers.js'
 import { partsOf } from '../../identity/spelling.js'
-import { toCompanyDomain } from '../../identity/value-kinds.js'
+import { toCompanyDomain, toNameAndDomain } from '../../identity/value-kinds.js'
 import { type Connection, insertList, send, type Value } from '../../storage/driver/connection.js'
 import { fields, type RecordFields, readFields, readOr } from './fields.js'
 import { toCompanyRow } from './match-company.js'
@@ -97,7 +97,7 @@ export type PreparedCompany = ReturnType<typeof prepareCompany>
 export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut) {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
-    moveRangeToSize(raw),
+    moveRangeToSize(splitNameAndDomain(raw, 'name', 'domain')),
     leaveOut,
   )
   leaveOutForeignHost(account, 'domain', account.name, leaveOut)
@@ -179,6 +179,14 @@ export function readProfile<F extends string>(
   const owner = kind === 'company' ? 'a company' : 'a person'
   leaveOut(field, url, `${field}: '${shorten(url)}' is not the profile url of ${owner}`)
   return undefined
+}
+
+/** Returns a record with the domain of a company that is in brackets behind its name, as HubSpot writes it. */
+export function splitNameAndDomain(raw: Fields, name: string, domain: string): Fields {
+  const both = toNameAndDomain(raw[name])
+  if (!both) return raw
+  const isBlank = raw[domain] === undefined || raw[domain] === null || raw[domain] === ''
+  return { ...raw, [name]: both.name, ...(isBlank && { [domain]: both.domain }) }
 }
 
 /** Leaves out the domain of a record where many share it and the company's name is another one. */

@@ -3,13 +3,13 @@ import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
 import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import { foldName, foldPersonName } from '../../identity/name.js'
+import { foldName, foldPersonName, splitPersonName } from '../../identity/name.js'
 import { readPhone } from '../../identity/phone.js'
 import { invalid, text } from '../../identity/readers.js'
 import { partsOf } from '../../identity/spelling.js'
 import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
-import { leaveOutForeignHost, readProfile } from './headcount.js'
+import { leaveOutForeignHost, readProfile, splitNameAndDomain } from './headcount.js'
 import { foldOrNull, type StoredAccount, toAccount } from './match-company.js'
 import { readTitle, type TitleFacts } from './titles.js'
 import type { Employer } from './write-company.js'
@@ -30,7 +30,7 @@ export function preparePerson(
 ) {
   const fields: PersonFields = readFields(personFields, raw, leaveOut)
   const { company_domain, company_network_url, company_network_id, company_name, current_position } =
-    readFields(personEmployerFields, raw, leaveOut)
+    readFields(personEmployerFields, splitNameAndDomain(raw, 'company_name', 'company_domain'), leaveOut)
   const position = current_position ?? {}
   const textOf = (field: string) => readOr(leaveOut, 'current_position', position[field], text)
   const employer: Employer = {
@@ -78,15 +78,18 @@ export function preparePerson(
 export const toFullName = ({ full_name, first_name, last_name }: PersonFields): string =>
   full_name ?? [first_name, last_name].filter((part) => part !== undefined).join(' ')
 
-/** Fills in the full name from its parts, or the parts from a full name of two words. */
+/** Fills in the full name from its parts, or the parts from a full name where they are certain. */
 function completeName(fields: PersonFields): void {
   const { first_name, last_name, full_name } = fields
   if (first_name !== undefined && last_name !== undefined) fields.full_name ??= `${first_name} ${last_name}`
-  const [first, last, ...more] = full_name?.split(/\s+/) ?? []
-  if (first_name !== undefined || last_name !== undefined || more.length > 0) return
-  if (first === undefined || last === undefined) return
-  fields.first_name = first
+  if (full_name === undefined || first_name !== undefined || last_name !== undefined) return
+  const parts = splitPersonName(full_name)
+  if (!parts) return
+  const [first, last] = parts
+  if (first !== undefined) fields.first_name = first
   fields.last_name = last
+  // `Muster, Max` is one of the ways to write it.
+  if (first !== undefined && full_name.startsWith(`${last},`)) fields.full_name = `${first} ${last}`
 }
 
 function readPhones({ phones, country }: PersonFields, { phone }: Fields, leaveOut: LeaveOut) {

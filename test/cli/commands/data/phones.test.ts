@@ -158,3 +158,48 @@ describe('columns of imports that no name claims', () => {
     expect(report.ignored).toEqual(['Telefax', 'Mitbewerber'])
   })
 })
+
+describe('the names of imported people', () => {
+  it('are without how they are addressed and their titles, and give first and last names', async () => {
+    const written = [
+      ['Hr. Max Muster', 'Max Muster', 'Max', 'Muster'],
+      ['Frau Dr. Anna Klein', 'Anna Klein', 'Anna', 'Klein'],
+      ['Herr Prof. Dr.-Ing. Hans von Stein', 'Hans von Stein', 'Hans', 'von Stein'],
+      ['Dr. med. Eva Blau', 'Eva Blau', 'Eva', 'Blau'],
+      ['Dipl.-Ing. (FH) Karl Lang', 'Karl Lang', 'Karl', 'Lang'],
+      ['Mme Claire Dupont', 'Claire Dupont', 'Claire', 'Dupont'],
+      ['Mr John Q. Public', 'John Q. Public', 'John', 'Public'],
+      ['"Rot, Dr. Lea"', 'Lea Rot', 'Lea', 'Rot'],
+      ['Frau Muster', 'Frau Muster', undefined, 'Muster'],
+      ['Sra. Maria García López', 'Maria García López', undefined, undefined],
+      ['Ing Chan', 'Ing Chan', 'Ing', 'Chan'],
+    ]
+    const { stored } = await load(
+      'people',
+      `Firma;Ansprechpartner;E-Mail\n${written.map(([name], at) => `Acme;${name};p${at}@acme.example\n`).join('')}`,
+    )
+    const names = stored.map(({ full_name, first_name, last_name }) => [full_name, first_name, last_name])
+    expect(names).toEqual(written.map(([, ...parts]) => parts))
+  })
+
+  it('and those of their companies are read with the domain that HubSpot writes behind them', async () => {
+    const { stored } = await load(
+      'people',
+      'First Name,Email,Associated Company\nAda,ada@home.example,Acme Robotics (acme.example)\nBo,bo@home.example,Bolt (Berlin)\n',
+    )
+    expect(stored).toMatchObject([
+      { first_name: 'Ada', company_domain: 'acme.example' },
+      { first_name: 'Bo', company_name: 'Bolt (Berlin)' },
+    ])
+    const { stored: companies } = await load(
+      'companies',
+      'Company name,Company Domain Name\nZorx AG (zorx.example),\nAcme (acme.example),acme-robotics.example\n',
+    )
+    expect(companies.map(({ name, domain }) => [name, domain])).toEqual(
+      expect.arrayContaining([
+        ['Zorx AG', 'zorx.example'],
+        ['Acme', 'acme-robotics.example'],
+      ]),
+    )
+  })
+})
