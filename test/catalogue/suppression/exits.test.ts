@@ -224,7 +224,7 @@ const namesNobody = /^dashboard: (?:engine|ledger|overview|runs|try)$|: ids$/
 /** Commands that print no people and companies, and why. */
 const silent: Readonly<Record<string, string>> = {
   'settings of this machine':
-    'init, login, logout, config *, profiles *, completion, commands, openapi, doctor',
+    'init, login, logout, config *, profiles *, completion, commands, openapi, doctor, skills *',
   'counts, prices and names of fields':
     'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers stats, providers balance, engine faults *',
   'the workspace itself':
