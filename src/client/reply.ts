@@ -39,7 +39,7 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   if (status >= 300 && status < 400)
     return unusable(operation, `with a redirect (${status}), which is not followed`, headers)
   const read = bodyOf(answer)
-  if (status === 404 && !task.isPassedOn && !isOwnRefusal(read)) {
+  if (status === 404 && (!task.isPassedOn || 'problem' in read) && !isOwnRefusal(read)) {
     const reason = 'with 404, and not as this API does: check the address, and what stands before the server'
     return { ...unusable(operation, reason, headers), unusable: textOf(read) }
   }
@@ -54,7 +54,9 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   const shape = await shapeOf(operation.id)
   if (!task.isPassedOn && isErrorInSuccess(shape, body)) {
     const meant = statusOfError(body)
-    if (meant !== undefined) return { status: meant, body, headers, credits: 0, ...pickForm(read, task) }
+    // What failed inside of a server may have been paid for, and a success that says so is not retried as a 500 is.
+    if (meant !== undefined && meant < 500)
+      return { status: meant, body, headers, credits: 0, ...pickForm(read, task) }
     const text = toShortText(body.error)
     return { ...unusable(operation, `with an error in a success: ${text}`, headers), unusable: textOf(read) }
   }

@@ -147,6 +147,11 @@ describe('an answer that is none of this API', () => {
     [200, '{"data":{"id":"1","name":"Acme"}}', 'with its result inside "data"'],
     [200, '{"status":"ok"}', 'with something else than a record'],
     [200, '{"error":"Try later"}', 'with an error in a success: Try later'],
+    [
+      200,
+      '{"success":false,"error":{"code":"internal","message":"boom"}}',
+      'with an error in a success: {"code":"internal"',
+    ],
   ])('is not taken for a lookup that found nothing: %i %s', async (status, body, reason) => {
     const reply = await lookup(status, body)
     expect(reply).toMatchObject({ status: 502, unusable: body })
@@ -166,6 +171,23 @@ describe('an answer that is none of this API', () => {
       expect((await caller.call(id, request, { apiKey: canary })).status).toBe(ok)
     },
   )
+
+  it.each(['{"data":{"any":1}}', '{"id":1,"name":"Acme"}'])(
+    'is not taken for what was read for nothing where it has fields of others only: %s',
+    async (body) => {
+      const caller = await against(says(200, body))
+      expect(await caller.call('titles.suggest', { filters: { search: 'sales' } })).toMatchObject({
+        status: 502,
+        unusable: body,
+      })
+    },
+  )
+
+  it('is not passed on as a refusal of this API, which says that nothing was found: a page with 404', async () => {
+    const caller = await against(says(404, '<html>no such page</html>'), { passesOn: true })
+    const reply = await caller.call('accounts.enrich', { domain: 'acme.example' })
+    expect(reply).toMatchObject({ status: 502, unusable: '<html>no such page</html>' })
+  })
 
   it.each([
     [402, '{"error":"Insufficient credits","code":"insufficient_credits"}'],

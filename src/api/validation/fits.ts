@@ -59,7 +59,7 @@ export function strangenessOf(operation: Operation, { output }: OutputShape, sta
   if (!isObject(body) || operation.starts) return undefined
   const wrapper = operation.method === 'DELETE' ? undefined : wrapperIn(output, body)
   if (wrapper !== undefined) return `with its result inside "${wrapper}"`
-  if (operation.needs === undefined) return undefined
+  if (operation.needs === undefined) return foreignIn(operation, output, body)
   const list = operation.batch?.found
   if (list !== undefined)
     return Array.isArray(body[list]) || counts.some((name) => body[name] === 0)
@@ -72,6 +72,14 @@ export function strangenessOf(operation: Operation, { output }: OutputShape, sta
   const isOwn = Object.keys(body).every((field) => !isFilled(body[field]) || field === 'custom')
   const names = resultFields.some((field) => Object.hasOwn(body, field))
   return says || isOwn || names ? undefined : 'with something else than a record'
+}
+
+/** Returns why what was read for nothing is no answer: it has fields, and none of this API's. */
+function foreignIn({ idempotent, method }: Operation, output: z.ZodType, body: Fields): string | undefined {
+  const names = fieldsIn(bare(output))
+  const isRead = !idempotent && method !== 'DELETE'
+  if (!isRead || names.length === 0 || Object.keys(body).length === 0) return undefined
+  return names.some((name) => Object.hasOwn(body, name)) ? undefined : `without ${names[0]}`
 }
 
 /** Returns the field of a body that has all of a result inside, where nothing of it is beside it. */
