@@ -136,7 +136,14 @@ async function compileKind(
   const { cost = {}, batch, needs, submit, poll, request = submit } = file
   const sent = placeholdersIn(request)
   if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
-  const costFrom = cost.from === undefined ? undefined : await path(cost.from, [...at, 'cost', 'from'])
+  const costAt = [...at, 'cost', 'from']
+  const costFrom =
+    cost.from === undefined
+      ? undefined
+      : await readMapped('cost', cost.from, {
+          path: (text) => path(text, costAt),
+          condition: (text, n) => condition(text, [...costAt, 'cases', n, 'when']),
+        })
   const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
   const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
   const id = submit && (await path(submit.id, [...at, 'submit', 'id']))

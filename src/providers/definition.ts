@@ -133,7 +133,10 @@ const credits = (description: string) => say(z.number().nonnegative(), descripti
 const costSchema = z.strictObject({
   found: credits('credits of the provider for what is found, where the answer does not say it'),
   not_found: credits('credits for what is not found, where the answer does not say it'),
-  from: path('where the answer says its cost').optional(),
+  from: say(
+    z.union([path('where the answer says its cost'), mappedSchema]),
+    'what the answer says that it cost',
+  ).optional(),
   header: say(z.string(), 'the header that says its cost').optional(),
   most: say(
     z.number().positive(),
@@ -348,6 +351,8 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
     const wanted = mainField[name as ProviderKind]
     for (const [field, mapped] of Object.entries(kind.result))
       if (pathsOf(mapped).some((one) => !isPath(one))) refuse('path_start', [...at, 'result', field])
+    if (kind.cost?.from !== undefined && pathsOf(kind.cost.from).some((one) => !isPath(one)))
+      refuse('path_start', [...at, 'cost', 'from'])
     if (wanted === undefined ? fields.length === 0 : !fields.includes(wanted))
       refuse('no_result', [...at, 'result'], { wanted: wanted ?? known[0] })
     if (!kind.outcomes.some(({ is }) => is === 'found')) refuse('no_found', [...at, 'outcomes'])
