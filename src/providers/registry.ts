@@ -18,7 +18,7 @@ import {
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
-import { compileProvider, compileStored, micros } from './compile.js'
+import { type CompiledProvider, compileProvider, compileStored, micros } from './compile.js'
 import {
   type ProviderFile,
   type ProviderKind,
@@ -200,12 +200,12 @@ export async function checkProvider(
   text: string,
   path: string,
   allow: readonly string[],
-): Promise<ProviderFile> {
+): Promise<{ readonly file: ProviderFile; readonly compiled: CompiledProvider }> {
   const read = await readProvider(text, path)
   const { file } = read
-  await compileProvider(read)
+  const compiled = await compileProvider(read)
   for (const url of [file.base_url, tokenUrlOf(file)]) if (url !== undefined) await refuseAddress(url, allow)
-  return file
+  return { file, compiled }
 }
 
 /** Throws for a key that does not have the parts that its provider is sent. */

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import templates from '../../../src/providers/templates.json' with { type: 'json' }
 import { closeAfterTest, freePort } from '../../client/listeners.js'
 import { ends, errorOf, machine } from '../../support/command.js'
@@ -188,6 +188,68 @@ describe('providers with a vendor', () => {
       exit_code: 3,
       error: 'The key of acmemail must be client_id:client_secret, which become a token.',
     })
+  })
+
+  it('checks a file without adding it, and says what it asks, costs and reads', async () => {
+    expect(await here.json('providers check acme.yaml')).toMatchObject({
+      name: 'acmemail',
+      key: 'in the header X-API-KEY',
+      rates: ['15/s', '500/min'],
+      kinds: [
+        {
+          kind: 'email',
+          needs: ['first_name + last_name + domain', 'full_name + domain'],
+          asks: 'GET /email-finder',
+          reads: ['email', 'email_status'],
+          cost: '1 when found, 0 when not found',
+          most: 1,
+        },
+        {
+          kind: 'phone',
+          asks: 'POST /phones, then GET /phones/{id} every 5s for up to 10m',
+          rows_per_request: 250,
+        },
+      ],
+    })
+    const { stdout } = await here.run('providers check acme.yaml', { terminal: true })
+    expect(stdout).toContain('Costs   1 when found, 0 when not found')
+    expect(await names()).toEqual(['catalogue', 'pattern', 'mx'])
+    here.write('wrong.yaml', acmemail().replace('status == 403', 'status = 403'))
+    expect(errorOf(await here.run('providers check wrong.yaml --json'))).toMatchObject({
+      exit_code: 2,
+      error: expect.stringContaining('wrong.yaml:13:11: kinds.email.outcomes[2].when'),
+      hint: 'Write == to compare.',
+    })
+  })
+
+  it('shows a provider as it was added, and a template with the pages that it was read from', async () => {
+    await add()
+    expect(await here.json('providers show acmemail')).toMatchObject({
+      name: 'acmemail',
+      balance: 'GET /account',
+    })
+    expect(await here.json('providers show apollo')).toMatchObject({
+      kinds: [
+        { kind: 'email', same_request_as: ['person'], cost: 'as the answer says, at most 1' },
+        { kind: 'person', same_request_as: ['email'] },
+      ],
+      read_from: expect.stringContaining('https://docs.apollo.io/'),
+      read_on: '2026-11-29',
+      not_confirmed: expect.stringContaining('webhook'),
+    })
+    const { stdout } = await here.run('providers show apollo', { terminal: true })
+    expect(stdout).toContain('the request of person: asked and paid once')
+    expect(errorOf(await here.run('providers show acmemial --json'))).toMatchObject({
+      exit_code: 9,
+      hint: 'Did you mean acmemail?',
+    })
+  })
+
+  it('shows templates before this machine is set up', async () => {
+    const fresh = machine()
+    onTestFinished(() => fresh.remove())
+    const { code, stdout } = await fresh.run('providers show hunter')
+    expect({ code, isShown: stdout.includes('api.hunter.io') }).toEqual({ code: 0, isShown: true })
   })
 
   it.each(Object.keys(templates))('has a template for %s that can be added', async (name) => {

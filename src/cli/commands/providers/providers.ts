@@ -13,7 +13,12 @@ import { forgetKey, keyIn, storedKey, storeKey } from '../../context/credentials
 import { UsageError } from '../../context/errors.js'
 import { checkSecret } from '../../context/home.js'
 import { readStdin, readText } from '../../context/io.js'
-import { openAdmin, openEngineStore, requireEngine } from '../../context/open-databases.js'
+import {
+  openAdmin,
+  openEngineStore,
+  openWorkspaceOwner,
+  requireEngine,
+} from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { attribute } from '../../options/schema-options.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
@@ -54,6 +59,34 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         },
         { columns: ['name', 'kinds', 'state', 'orders', 'base_url'], optional: ['orders', 'base_url'] },
       ),
+    command('check', 'Check the file of a provider, and say what it asks, costs and reads, without adding it')
+      .argument('<file>', 'its file (YAML or JSON)')
+      .withOptions(optionRows({ allowTarget: allowTarget }))
+      .printResult(
+        async ({ streams }, { args: [path = ''], options }) => {
+          const { checkProvider } = await import('../../../providers/registry.js')
+          const text = await readText(streams, resolve(streams.cwd, path))
+          const { compiled } = await checkProvider(text, path, options.allowTarget ?? [])
+          const { describeProvider } = await import('./describe.js')
+          return describeProvider(compiled)
+        },
+        { layout: describedIn },
+      ),
+    command('show', 'Say what a provider or template asks, costs and reads')
+      .argument('<name>', 'its name, or that of a template')
+      .printResult(
+        async (context, { args: [name = ''] }) => {
+          const { describeProvider } = await import('./describe.js')
+          const template = templateOf(name)
+          const isAdded = (await storedProviders(context)).some((one) => one.name === name)
+          if (isAdded || !template)
+            return describeProvider((await (await openRegistry(context)).open(name)).compiled)
+          const { checkProvider } = await import('../../../providers/registry.js')
+          const { compiled } = await checkProvider(JSON.stringify(template.file), name, [])
+          return describeProvider(compiled, template)
+        },
+        { layout: describedIn },
+      ),
     command('add', 'Add a provider from its file, or from a template, and store its key')
       .argument('<file>', `its file (YAML or JSON), or a template: ${Object.keys(templates).join(', ')}`)
       .withOptions(addOptions)
@@ -61,7 +94,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         requireLocal(context)
         const { checkKey, checkProvider, kindsOf } = await import('../../../providers/registry.js')
         const { allowTarget = [] } = options
-        const file = await checkProvider(await readSource(context, source), source, allowTarget)
+        const { file } = await checkProvider(await readSource(context, source), source, allowTarget)
         const key = await readKey(context, source, options)
         checkKey(file, key)
         await openAdmin(context, 'records')
@@ -155,21 +188,40 @@ function stateOf(context: Context, provider: StoredProvider, workspaceId: string
   return 'in use'
 }
 
+const allowTarget = [
+  '<network>',
+  'let its address be in this network, and begin with http://, such as 10.1.0.0/16 (repeatable)',
+  networks,
+] as const
+
 const addOptions = optionRows({
   keyFile: ['<file>', 'read the key from a file'],
   keyStdin: ['', 'read the key from stdin'],
-  allowTarget: [
-    '<network>',
-    'let its address be in this network, and begin with http://, such as 10.1.0.0/16 (repeatable)',
-    networks,
-  ],
+  allowTarget,
 })
+
+interface Template {
+  readonly page: string
+  readonly read: string
+  readonly unconfirmed: string
+  readonly file: object
+}
+
+const templateOf = (name: string): Template | undefined =>
+  Object.hasOwn(templates, name) ? templates[name as keyof typeof templates] : undefined
+
+const describedIn = async (body: unknown) => (await import('./describe.js')).layOutDescription(body)
+
+/** Returns the providers that were added; none where there is no workspace of this machine yet. */
+async function storedProviders(context: Context): Promise<StoredProvider[]> {
+  if (!context.isLocal() || !(await openWorkspaceOwner(context))) return []
+  return (await openRegistry(context)).list()
+}
 
 async function readSource({ streams, notify }: Context, source: string): Promise<string> {
   const path = resolve(streams.cwd, source)
   if (existsSync(path)) return readText(streams, path)
-  const template: { readonly file: object; readonly unconfirmed: string } | undefined =
-    templates[source as keyof typeof templates]
+  const template = templateOf(source)
   if (template) {
     notify(`This template was not tried against the live service. Not confirmed: ${template.unconfirmed}`)
     return JSON.stringify(template.file, null, 2)
