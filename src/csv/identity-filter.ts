@@ -87,62 +87,53 @@ export class RepeatFilter {
   }
 }
 
-const chunkLength = 2 ** 16
+const firstLength = 2 ** 16
 
-/** Tells which rows of a file have a key that another one has, with four bytes for each key beside a filter. */
+/** Tells which rows of a file have a key that another one has, with four bytes for each key, and as many again at the end. */
 export class RepeatedKeys {
-  readonly #seen: IdentityFilter
   /** A number for each key, and 0 behind those of each row. */
-  readonly #chunks: Uint32Array[] = []
+  #numbers = new Uint32Array(firstLength)
   #length = 0
-  /** How many keys have a number, of those that may have been seen before. */
-  readonly #counts = new Map<number, number>()
-
-  constructor(expected: number) {
-    this.#seen = new IdentityFilter(expected)
-  }
 
   /** Adds the keys of the next row, each of them once. */
   addRow(keys: readonly string[]): void {
     for (const key of keys) {
-      const hash = hashOf(key)
-      const number = (hash[0] ^ hash[1]) >>> 0 || 1
-      if (this.#seen.has(hash)) this.#counts.set(number, 0)
-      else this.#seen.add(hash)
-      this.#append(number)
+      const [low, high] = hashOf(key)
+      this.#append((low ^ high) >>> 0 || 1)
     }
     this.#append(0)
   }
 
   #append(number: number): void {
-    const at = this.#length++ % chunkLength
-    if (at === 0) this.#chunks.push(new Uint32Array(chunkLength))
-    const chunk = this.#chunks.at(-1)
-    if (chunk) chunk[at] = number
+    if (this.#length === this.#numbers.length) {
+      const longer = new Uint32Array(this.#length + (this.#length >> 1))
+      longer.set(this.#numbers)
+      this.#numbers = longer
+    }
+    this.#numbers[this.#length++] = number
   }
 
-  /** Returns the rows that share a key, by their numbers from 0; one in millions of others may be among them. */
+  /** Returns the rows that share a key, by their numbers from 0; one in thousands of others may be among them. */
   rows(): ReadonlySet<number> {
+    const numbers = this.#numbers.subarray(0, this.#length)
+    const repeated = repeatedIn(numbers)
     const rows = new Set<number>()
-    if (this.#counts.size === 0) return rows
-    this.#each((number) => {
-      const count = this.#counts.get(number)
-      if (count !== undefined) this.#counts.set(number, count + 1)
-    })
+    if (repeated.size === 0) return rows
     let row = 0
-    this.#each((number) => {
+    for (const number of numbers)
       if (number === 0) row++
-      else if ((this.#counts.get(number) ?? 0) > 1) rows.add(row)
-    })
+      else if (repeated.has(number)) rows.add(row)
     return rows
   }
+}
 
-  #each(work: (number: number) => void): void {
-    let left = this.#length
-    for (const chunk of this.#chunks) {
-      const end = Math.min(left, chunkLength)
-      for (let at = 0; at < end; at++) work(chunk[at] ?? 0)
-      left -= end
-    }
+/** Returns the numbers above 0 that occur more than once. */
+function repeatedIn(numbers: Uint32Array): ReadonlySet<number> {
+  const repeated = new Set<number>()
+  let last = 0
+  for (const number of Uint32Array.from(numbers).sort()) {
+    if (number === last && number !== 0) repeated.add(number)
+    last = number
   }
+  return repeated
 }

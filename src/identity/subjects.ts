@@ -1,10 +1,10 @@
-import type { Fields } from '../api/values/objects.js'
-import { contradict, type Key, keysOf, keyText, type SubjectKind } from './keys.js'
+import { type Fields, getOrMake } from '../api/values/objects.js'
+import { contradict, type Key, keysOf, type Sort, type SubjectKind } from './keys.js'
 
 interface Subject {
-  readonly keys: Key[]
+  keys: readonly Key[]
   /** What its records say, the first of each field. */
-  readonly fields: Record<string, unknown>
+  fields: Fields
   /** The one that it turned out to be. */
   into?: Subject
 }
@@ -19,7 +19,7 @@ const most = 100
  * all who have it or none: of several people it does not say which one. All records are added before the first is completed.
  */
 export class Subjects {
-  readonly #byKey = new Map<string, Subject[]>()
+  readonly #bySort = new Map<Sort, Map<string, readonly Subject[]>>()
   readonly #names = new Set<string>()
   /** Those of which nothing but a name is known, by all their keys: equal ones are one, or all are unknown. */
   readonly #onlyNamed = new Map<string, Subject>()
@@ -29,9 +29,9 @@ export class Subjects {
   /** Adds a record; returns its keys. */
   add(record: Fields): readonly Key[] {
     const keys = keysOf(this.kind, record)
-    const subject: Subject = { keys: [...keys], fields: { ...record } }
-    if (subject.keys.every(({ sort }) => sort === 'name')) {
-      const names = JSON.stringify(subject.keys)
+    const subject: Subject = { keys, fields: record }
+    if (keys.every(({ sort }) => sort === 'name')) {
+      const names = JSON.stringify(keys)
       const known = this.#onlyNamed.get(names)
       if (known) {
         addFields(latest(known), record)
@@ -44,43 +44,52 @@ export class Subjects {
   }
 
   #addKey(key: Key, subject: Subject): void {
-    const text = keyText(this.kind, key)
-    const others = this.#with(text)
-    if (key.sort === 'name') this.#names.add(text)
+    const others = this.#with(key)
+    if (key.sort === 'name') this.#names.add(key.value)
     else
       for (const other of others)
         if (other.keys.length < most && !contradict(latest(subject).keys, other.keys, key.sort))
           join(other, latest(subject))
-    if (others.length < most) this.#byKey.set(text, [...others, subject])
+    if (others.length >= most) return
+    const all = others.length === 0 ? [subject] : [...others, subject]
+    getOrMake(this.#bySort, key.sort, () => new Map()).set(key.value, all)
   }
 
   get isEmpty(): boolean {
-    return this.#byKey.size === 0
+    return this.#bySort.size === 0
+  }
+
+  clear(): void {
+    this.#bySort.clear()
+    this.#names.clear()
+    this.#onlyNamed.clear()
   }
 
   /** Returns a record with what the others about its subject say beside it. */
   completed(record: Fields, keys = keysOf(this.kind, record)): Fields {
     this.#joinNames()
     for (const key of keys) {
-      const found = this.#with(keyText(this.kind, key)).filter((one) => !contradict(keys, one.keys, key.sort))
+      const found = this.#with(key).filter((one) => !contradict(keys, one.keys, key.sort))
       if (found.length > 0) return found.length === 1 ? { ...found[0]?.fields, ...record } : record
     }
     return record
   }
 
-  #with(text: string): readonly Subject[] {
-    const all = this.#byKey.get(text) ?? none
-    return all.length > 1 ? [...new Set(all.map(latest))] : all.map(latest)
+  #with({ sort, value }: Key): readonly Subject[] {
+    const all = this.#bySort.get(sort)?.get(value) ?? none
+    if (all.length > 1) return [...new Set(all.map(latest))]
+    return all[0]?.into ? [latest(all[0])] : all
   }
 
   #joinNames(): void {
-    for (const text of this.#names) {
-      const [first, ...others] = this.#with(text)
-      const all = first ? [first, ...others] : []
+    for (const value of this.#names) {
+      const [first, ...others] = this.#with({ sort: 'name', value })
+      if (!first || others.length === 0) continue
+      const all = [first, ...others]
       const isOne =
         all.length < most &&
         all.every((one, at) => all.slice(at + 1).every((other) => !contradict(one.keys, other.keys, 'name')))
-      if (first && isOne) for (const other of others) join(first, other)
+      if (isOne) for (const other of others) join(first, other)
     }
     this.#names.clear()
   }
@@ -100,12 +109,15 @@ function latest(subject: Subject): Subject {
 
 function join(one: Subject, other: Subject): void {
   if (one === other) return
-  for (const key of other.keys)
-    if (!one.keys.some(({ sort, value }) => sort === key.sort && value === key.value)) one.keys.push(key)
+  const isNew = (key: Key) => !one.keys.some(({ sort, value }) => sort === key.sort && value === key.value)
+  one.keys = [...one.keys, ...other.keys.filter(isNew)]
   addFields(one, other.fields)
   other.into = one
 }
 
-function addFields({ fields }: Subject, more: Fields): void {
-  for (const [name, value] of Object.entries(more)) fields[name] ??= value
+/** Adds what a subject did not say; what its own record says is not changed for others. */
+function addFields(subject: Subject, more: Fields): void {
+  const fields: Record<string, unknown> = { ...subject.fields }
+  for (const name in more) fields[name] ??= more[name]
+  subject.fields = fields
 }

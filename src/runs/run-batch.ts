@@ -151,7 +151,7 @@ async function openComparison(
   )
   return {
     baseline: run?.id ?? null,
-    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.input(row.cells)), row),
+    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.input(row.cells, undefined, row.line)), row),
   }
 }
 

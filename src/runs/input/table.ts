@@ -284,11 +284,13 @@ async function countTable({ header, rows: read }: Table, each: (row: CsvRow) => 
 export interface PeopleOfRows {
   /** Returns what identifies a row, and the identity of its lookup. Throws an ApiError for an invalid one. */
   read(cells: readonly string[]): { readonly keys: readonly string[]; identity(): string | undefined }
+  /** Remembers a valid row: those read behind it are asked with what it says of their person. */
+  add(row: CsvRow): void
   /**
-   * Remembers a valid row, which begins on a line: it is asked with what others say of its person from then on. Returns the
-   * identity of its lookup without that, and with it once all rows are remembered.
+   * Ends with the remembered rows: each is asked with what all of them say of its person from then on. Returns the identities of
+   * lookups that only this makes.
    */
-  add(row: CsvRow): { readonly alone: string | undefined; among(): string | undefined }
+  complete(): readonly string[]
 }
 
 /**
@@ -300,8 +302,7 @@ export async function checkPeople(
   people: PeopleOfRows,
   skip: (row: CsvRow) => boolean = () => false,
 ) {
-  const expected = Math.ceil(table.bytes / bytesPerRow)
-  const [repeats, seen] = [new RepeatFilter(expected), new RepeatedKeys(2 * expected)]
+  const [repeats, seen] = [new RepeatFilter(Math.ceil(table.bytes / bytesPerRow)), new RepeatedKeys()]
   const check = await countTable(table, (row) => {
     const { cells } = row
     const isRead = cells.length === table.header.length && !skip(row)
@@ -312,14 +313,9 @@ export async function checkPeople(
   })
   const rows = seen.rows()
   if (rows.size === 0) return { ...check, repeats }
-  const shared: ReturnType<PeopleOfRows['add']>[] = []
   let ordinal = 0
-  for await (const batch of table.rows())
-    for (const row of batch) if (rows.has(ordinal++)) shared.push(people.add(row))
-  for (const { alone, among } of shared) {
-    const identity = among()
-    if (identity !== undefined && identity !== alone) repeats.see(identity)
-  }
+  for await (const batch of table.rows()) for (const row of batch) if (rows.has(ordinal++)) people.add(row)
+  for (const identity of people.complete()) repeats.see(identity)
   return { ...check, repeats }
 }
 

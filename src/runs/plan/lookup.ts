@@ -81,12 +81,18 @@ export function createLookup(
   )
   const hasTypes = Object.hasOwn(shape.input.shape, 'enrichment_type')
   const toSent = (input: Input): Input => (hasTypes ? reduceTypes(input) : input)
-  const shared = new Set<number>()
   const identity = identityOf(operation)
+  /** The rows that are remembered, and by the lines where they begin what others say of the people of those that are complete. */
+  let remembered: { readonly line: number; readonly own: Input; person: Input; keys: readonly Key[] }[] = []
+  const completions = new Map<number, Input>()
+  const saidSoFar = (cells: readonly string[], own: Input) =>
+    about && subjects && !subjects.isEmpty
+      ? missingFrom(own, subjects.completed(about(cells, own)), fields)
+      : undefined
   const input: Lookup['input'] = (cells, leaveOut, line) => {
     const own = reader.input(cells, leaveOut)
-    const isShared = subjects && !subjects.isEmpty && (line === undefined || shared.has(line))
-    return toSent(about && isShared ? completeBy(subjects, own, about(cells, own), fields) : own)
+    const more = line === undefined ? saidSoFar(cells, own) : completions.get(line)
+    return toSent(more ? { ...own, ...more } : own)
   }
   return {
     ...reader,
@@ -98,19 +104,27 @@ export function createLookup(
           const person = about(cells, own)
           const keys = keysOf('person', person)
           return {
-            keys: keys.map((key) => keyText('person', key)),
+            keys: keys.map(({ value }) => value),
             identity: () => identity(toSent(own), surestOf(own, person, keys)),
           }
         },
         add: ({ cells, line }) => {
           const own = reader.input(cells)
           const person = about(cells, own)
-          const keys = subjects.add(person)
-          shared.add(line)
-          return {
-            alone: identity(toSent(own), surestOf(own, person, keys)),
-            among: () => identity(toSent(completeBy(subjects, own, person, fields, keys))),
+          remembered.push({ line, own, person, keys: subjects.add(person) })
+        },
+        complete: () => {
+          const identities: string[] = []
+          for (const { line, own, person, keys } of remembered) {
+            const more = missingFrom(own, subjects.completed(person, keys), fields)
+            if (!more) continue
+            completions.set(line, more)
+            const whole = identity(toSent({ ...own, ...more }))
+            if (whole !== undefined && whole !== identity(toSent(own))) identities.push(whole)
           }
+          remembered = []
+          subjects.clear()
+          return identities
         },
       },
     input,
@@ -142,19 +156,10 @@ function surestOf(own: Input, person: Input, keys: readonly Key[]): string | und
   return surest && keyText('person', surest)
 }
 
-/** Returns the input of a row with what other rows say of its person, where it does not say it itself. */
-function completeBy(
-  subjects: Subjects,
-  input: Input,
-  about: Input,
-  fields: readonly string[],
-  keys?: readonly Key[],
-): Input {
-  const all = subjects.completed(about, keys)
+/** Returns what `all` says in some fields and an input does not say itself; `undefined` where that is nothing. */
+function missingFrom(input: Input, all: Input, fields: readonly string[]): Input | undefined {
   const missing = fields.filter((name) => input[name] === undefined && all[name] !== undefined)
-  return missing.length === 0
-    ? input
-    : { ...input, ...Object.fromEntries(missing.map((name) => [name, all[name]])) }
+  return missing.length === 0 ? undefined : Object.fromEntries(missing.map((name) => [name, all[name]]))
 }
 
 /** Returns a reader of the columns that identify the person of a row, whether the operation sends them or not. */
@@ -342,8 +347,8 @@ export interface RowSuppressor {
 /** How rows become lookups, and what these can cost. */
 export interface Lookup extends RowPrice {
   /**
-   * Returns the input of a row; an ApiError makes the row invalid. With the line where it begins, other rows are only asked
-   * where they may be about its person.
+   * Returns the input of a row; an ApiError makes the row invalid. With the line where it begins, it has what all rows say of its
+   * person once they are complete; else what those say that are remembered so far.
    */
   readonly input: (cells: readonly string[], leaveOut?: LeaveOut, line?: number) => Input
   /** Adds the identifiers of a row that its request does not have, for suppression and lists of known rows. */
