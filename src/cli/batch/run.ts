@@ -19,7 +19,7 @@ import { databaseOptionOf } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
-import { openOwnEngine } from '../target/local-target.js'
+import { notifySourceOfRun, openOwnEngine } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
@@ -105,6 +105,7 @@ function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
 export async function exportAnswers(context: Context, command: BatchCommand): Promise<number> {
   const ports = { ...createRunPorts(context, command), ...screenOf(context, command) }
   const request = toRequest(context, command)
+  if (request.run) notifySourceOfRun(context, request.run)
   const { run, report, isAbandoned, selection } = await interruptible(context.streams, (signal) =>
     exportRun(request, ports, signal),
   )
@@ -151,8 +152,10 @@ function createDialog(context: Context, { operation, choices, constants, shape }
     showMapping: (mapping) => {
       for (const line of describeMapping(mapping, context.streams.stderr.columns)) notify(oneLine(line))
     },
-    showKnownRun: (run) =>
-      notify(describeKnownRun({ ...run, id: formatId(run.id, context.streams) }, choices.dryRun)),
+    showKnownRun: (run) => {
+      notify(describeKnownRun({ ...run, id: formatId(run.id, context.streams) }, choices.dryRun))
+      if (run.status === 'finished' && !choices.dryRun) notifySourceOfRun(context, run)
+    },
     confirmMember: async (run, starter, member) => {
       const id = formatId(run.id, context.streams)
       const isKnown = starter.includes('@')

@@ -6,7 +6,7 @@ import type { Context } from '../context/context.js'
 import { numberAt } from '../output/records.js'
 import { callOnce } from './send.js'
 
-/** Returns how many records match, where that can be counted for free and not in the same rate window as the import. */
+/** Returns how many records match, about, where that can be asked for free and not in the same rate window as the import. */
 export async function countMatches(
   context: Context,
   { id }: Operation,
@@ -24,12 +24,18 @@ export async function countMatches(
     const catalogue = await context.catalogue()
     return catalogue.count({ kind: 'people', filters } as unknown as Search<'people'>, context.clock.now())
   }
-  // It has neither functions nor levels, and knows no domain.
-  if (functions !== undefined || seniority_levels !== undefined || (networkId ?? url) === undefined)
-    return undefined
-  const company = networkId === undefined ? { company_network_url: url } : { company_network_id: networkId }
-  const titles = withoutUndefined({ title_to_include: job_titles, title_to_exclude: excluded_job_titles })
-  return countAt(context, 'accounts.count_profiles', { ...company, ...titles, ...places }, 'total')
+  if (functions === undefined && seniority_levels === undefined && (networkId ?? url) !== undefined) {
+    const company = networkId === undefined ? { company_network_url: url } : { company_network_id: networkId }
+    const titles = withoutUndefined({ title_to_include: job_titles, title_to_exclude: excluded_job_titles })
+    return countAt(context, 'accounts.count_profiles', { ...company, ...titles, ...places }, 'total')
+  }
+  // The exact count has neither functions nor levels, and knows no domain; the preview of a search has no profiles.
+  const company = networkId ?? domain
+  if (company === undefined) return undefined
+  const { live } = others
+  const titles = withoutUndefined({ job_titles, excluded_job_titles, functions, seniority_levels, live })
+  const filters = { included_companies: [company], ...titles, ...places }
+  return countAt(context, 'leads.advanced_search_preview', filters, 'total_count')
 }
 
 async function countAt(context: Context, id: OperationId, input: Input, total: string) {

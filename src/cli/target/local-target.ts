@@ -288,6 +288,14 @@ export async function notifySource(context: Context, member?: string): Promise<v
   noteSourceShown(context)
 }
 
+/** Says on stderr where the answers of a run came from that is only written again. */
+export function notifySourceOfRun(context: Context, run: Pick<Run, 'request'>): void {
+  const source = sourceOfRun(run)
+  if (!source) return
+  context.notify(nameSource(source))
+  noteSourceShown(context)
+}
+
 const shown = new WeakSet<object>()
 
 /** Notes that a person or a log has read where the answers come from, so that the report of a run does not repeat it. */

@@ -163,6 +163,24 @@ describe('confirmation of an import', () => {
     expect(caller.asked.map(({ id }) => id)).not.toContain('leads.search')
   })
 
+  it('asks a server for the preview where the exact count knows no domain, functions or levels', async () => {
+    const caller = answering((id) =>
+      id === 'leads.advanced_search_preview'
+        ? { body: { total_count: 812, preview: [] } }
+        : { body: { credits: {} } },
+    )
+    const env = { NO_COLOR: '1', PROSPECT_BASE_URL: 'https://api.example/api/v2' }
+    const asking = { typed: [[question, 'n\r']], env, caller } as const
+    await ends(here.run('leads search a.example --job-titles CEO', asking), 16, /^Matches +812$/m)
+    const levels = 'leads search --company-network-id 77 --seniority-levels CXO --no-live'
+    await ends(here.run(levels, asking), 16, /^Matches +812$/m)
+    const asked = caller.asked.filter(({ id }) => id === 'leads.advanced_search_preview')
+    expect(asked.map(({ input }) => input)).toEqual([
+      { included_companies: ['a.example'], job_titles: ['CEO'] },
+      { included_companies: ['77'], seniority_levels: ['310'], live: false },
+    ])
+  })
+
   it('does not ask with --limit or --yes', async () => {
     await sellers(2)
     for (const option of [['--limit', '1'], ['--yes']]) {

@@ -35,6 +35,8 @@ it('the same command twice spends nothing the second time, says so, and writes t
   const again = await here.enrich()
   expect([again.code, here.read('out.csv'), await charged()]).toEqual([0, first, 20])
   expect(again.stderr).toMatch(/^Run \S+ is finished: its output is written again, and nothing is spent\./m)
+  // Where the answers come from stands before what they are, as in every run.
+  expect(again.stderr).toMatch(/^Answers come from .*\n22 rows in /m)
   expect(await here.runs()).toHaveLength(1)
 })
 
