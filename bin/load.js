@@ -1,23 +1,22 @@
 const { readFileSync } = require('node:fs')
-const { createRequire } = require('node:module')
 const { join } = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
 
 /**
  * Loads the built program from `folder`, with the code caches of this V8 where the build made them. It is CommonJS, because the
- * module loader alone would cost a tenth of the start, and two scripts, because so would the code that few commands need.
+ * module loader alone would cost a tenth of the start, and several scripts, because so would the code that few commands need.
  */
 function load(folder) {
   const loaded = {}
-  const part = (name, other) => {
-    loaded[name] ??= run(folder, name, (path) => part(other, name).exports.modules[path]())
+  const part = (name) => {
+    loaded[name] ??= run(folder, name, (other) => part(other).exports)
     return loaded[name]
   }
-  return { ...part('main', 'more').exports, part: (name) => part(name, name === 'main' ? 'more' : 'main') }
+  return { ...part('main').exports, part }
 }
 
-/** Runs a script of the program. `other` returns a module of the other one. */
+/** Runs a script of the program. `other` returns the exports of another one. */
 function run(folder, name, other) {
   const file = join(folder, `${name}.cjs`)
   // The build writes a function in ASCII, so that its text needs no decoding and no copy.
@@ -27,14 +26,7 @@ function run(folder, name, other) {
   })
   const module = { exports: {} }
   const url = pathToFileURL(file).href
-  script.runInThisContext()(
-    module.exports,
-    createRequire(file),
-    module,
-    (specifier) => import(specifier),
-    url,
-    other,
-  )
+  script.runInThisContext()(module.exports, require, module, (specifier) => import(specifier), url, other)
   return { exports: module.exports, script }
 }
 

@@ -4,7 +4,7 @@ import { join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import * as zod from 'zod'
-import { bundledSqlite, commandsOnly, deferredBuiltins } from './esbuild-plugins.js'
+import { bundledSqlite, commandsOnly, deferred } from './esbuild-plugins.js'
 import { external, sqlAsText } from './packages.js'
 import { root } from './run.js'
 
@@ -22,35 +22,44 @@ export const shared = {
 }
 
 /**
- * The command line as two scripts: `main.cjs` has the modules that the shortest commands run, and `more.cjs` the others, which
- * are imported dynamically. Start-up decides their form: a CommonJS script is loaded without the detours of the module
- * loader, and V8 can keep its compiled code. Functions that nobody calls take time to read, too (decision 26).
+ * The command line as three scripts: `main.cjs` has the modules that `credits` and `--help` run, `lookup.cjs` what a lookup runs
+ * besides, and `more.cjs` the others; a later one is imported dynamically. Start-up decides their form: a CommonJS script is
+ * loaded without the detours of the module loader, and V8 can keep its compiled code. Functions that nobody calls take time
+ * to read, too (decision 26).
  */
 export async function buildProgram(folder, plugins = []) {
   await mkdir(folder, { recursive: true })
   const whole = await bundle({ entryPoints: [entry] }, plugins)
   const { inputs } = whole.metafile
   await writeScript(folder, 'main', whole)
-  const isMain = reached(inputs, [entry, ...(await printed(folder, '--modules'))])
-  const isMore = (name) => !isMain(name)
-  /** Returns the modules of one script that the other one imports. */
-  const between = (isFrom, isTo) => {
-    const imported = Object.keys(inputs)
-      .filter(isFrom)
-      .flatMap((name) => inputs[name].imports.map(({ path }) => path))
-    return [...new Set(imported)].filter((path) => inputs[path] && !isGenerated(path) && isTo(path)).sort()
-  }
-  const exported = (names, load) =>
-    `export const modules = { ${names.map((name) => `'${name}': () => ${load}('./${name}')`).join()} }`
-  const main = `export * from './${entry}'\n${exported(between(isMore, isMain), 'require')}`
-  const more = exported(between(isMain, isMore), 'import')
-  const zodNames = await namesOfZod(Object.keys(inputs).filter(isMore))
-  await writePart('main', main, [dividedAt(isMore), zodWith(zodNames), ...plugins])
-  const exports = await printed(folder, '--exports')
-  await writePart('more', more, [dividedAt(isMain, exports), ...plugins])
+  const ran = await printed(folder, 'main', '--modules')
+  const isMain = reached(inputs, [entry, ...ran.main])
+  const isLookup = reached(inputs, ran.lookup)
+  const scriptOf = (name) => (isMain(name) ? 'main' : isLookup(name) ? 'lookup' : 'more')
+  const zodNames = await namesOfZod(Object.keys(inputs).filter((name) => !isMain(name)))
+  const exports = {}
+  await write('main', `export * from './${entry}'`, [zodWith(zodNames)])
+  await write('lookup')
+  await write('more')
 
-  async function writePart(name, contents, all) {
+  /** Writes a script, with what the others import of it; those before it are written. */
+  async function write(name, first = '', more = []) {
+    const asked = (isAsked, load) => {
+      const paths = Object.keys(inputs)
+        .filter((importer) => scriptOf(importer) !== name || isGenerated(importer))
+        .flatMap((importer) => inputs[importer].imports)
+        .filter(
+          ({ path, kind }) => inputs[path] && !isGenerated(path) && scriptOf(path) === name && isAsked(kind),
+        )
+        .map(({ path }) => path)
+      return [...new Set(paths)].sort().map((path) => `'${path}': () => ${load}('./${path}')`)
+    }
+    const contents = `${first}
+      export const modules = { ${asked((kind) => kind !== 'dynamic-import', 'require')} }
+      export const imported = { ${asked((kind) => kind === 'dynamic-import', 'import')} }`
+    const all = [dividedAt(name, scriptOf, exports), ...more, ...plugins]
     await writeScript(folder, name, await bundle({ stdin: { contents, resolveDir: root } }, all))
+    if (name !== 'more') Object.assign(exports, await printed(folder, name, '--exports'))
   }
 }
 
@@ -62,7 +71,7 @@ function bundle(of, plugins) {
     ...of,
     format: 'cjs',
     external: external.filter((name) => name !== 'better-sqlite3'),
-    plugins: [...plugins, bundledSqlite, deferredBuiltins, commandsOnly],
+    plugins: [...plugins, bundledSqlite, deferred, commandsOnly],
     // zod asks whether `navigator` is Cloudflare's, and Node would load a module to answer.
     define: { 'import.meta.url': '__url', navigator: 'undefined' },
     logOverride: { 'require-resolve-not-external': 'silent' },
@@ -75,9 +84,10 @@ function bundle(of, plugins) {
 async function writeScript(folder, name, { outputFiles }) {
   // A script with kept code has lost how to import modules, so its loader does that for it.
   const program = exportedLater(outputFiles[0].text)
-    .replace(/\bimport\("([^"]+)"(?:,\{with:\{type:"json"\}\})?\)/g, (_, name) =>
-      name.startsWith(other) ? `__other("${name.slice(other.length)}")` : `__import("${name}")`,
-    )
+    .replace(/\bimport\("([^"]+)"(?:,\{with:\{type:"json"\}\})?\)/g, (_, name) => {
+      const [, script, path] = /^other:(\w+):(.*)/.exec(name) ?? []
+      return script ? `__other("${script}").imported["${path}"]()` : `__import("${name}")`
+    })
     // Modules of Node need no module loader, which would be asked a hundred times at each start.
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
   const parameters = 'exports,require,module,__import,__url,__other'
@@ -103,9 +113,9 @@ function exportedLater(program) {
   return `var __later=(getters,made)=>()=>made??=(__export(made={},getters()),made);${used}`
 }
 
-/** Returns what `code-cache.js` prints about the program in a folder. */
-async function printed(folder, what) {
-  const argv = [join(root, 'scripts/code-cache.js'), folder, what]
+/** Returns what `code-cache.js` prints about a script of the program in a folder. */
+async function printed(folder, name, what) {
+  const argv = [join(root, 'scripts/code-cache.js'), folder, what, name]
   const { stdout } = await promisify(execFile)(process.execPath, argv)
   return JSON.parse(stdout)
 }
@@ -116,6 +126,7 @@ function reached(inputs, names) {
   const visit = (name) => {
     if (all.has(name) || !inputs[name]) return
     all.add(name)
+    if (isGenerated(name)) return
     for (const { path, kind } of inputs[name].imports) if (kind !== 'dynamic-import') visit(path)
   }
   for (const name of names) visit(name)
@@ -125,30 +136,33 @@ function reached(inputs, names) {
 /** Modules that a plugin makes, which each script has its own of. */
 const isGenerated = (name) => /^(?:deferred|empty):/.test(name)
 
-const other = 'other:'
-
 /**
- * Asks the other script for its modules, by `__other(name)`: the main script for those that it imports dynamically, the
- * second one for those that it imports in any way. It keeps their exports in constants, which its loops read fastest.
+ * Asks another script for its modules: for those that a script imports dynamically, and for those of an earlier one that it
+ * imports in any way. It keeps their exports in constants, which its loops read fastest.
  */
-const dividedAt = (isOther, exports = {}) => ({
+const dividedAt = (own, scriptOf, exports) => ({
   name: 'divided',
   setup(build) {
     build.onResolve({ filter: /./ }, async ({ path, kind, pluginData, importer, resolveDir }) => {
-      if (path.startsWith(other)) return { path: path.slice(other.length), namespace: 'other' }
-      if (pluginData === 'resolved' || kind === 'entry-point' || path.startsWith('node:')) return undefined
-      const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: 'resolved' })
+      if (pluginData?.isResolved || kind === 'entry-point' || path.startsWith('node:')) return undefined
+      const found = await build.resolve(path, {
+        kind,
+        importer,
+        resolveDir,
+        pluginData: { isResolved: true },
+      })
       const name = relative(root, found.path).replaceAll(sep, '/')
       // Where a plugin answers, esbuild leaves out what tsconfig.json says about the file.
-      if (found.namespace !== 'file' || found.external || !isOther(name)) return undefined
-      if (kind === 'dynamic-import') return { path: other + name, external: true }
+      if (found.namespace !== 'file' || found.external || scriptOf(name) === own) return undefined
+      if (kind === 'dynamic-import') return { path: `other:${scriptOf(name)}:${name}`, external: true }
       return { path: name, namespace: kind === 'require-call' ? 'other' : 'other-module' }
     })
+    const get = (path) => `__other('${scriptOf(path)}').modules['${path}']()`
     build.onLoad({ filter: /./, namespace: 'other' }, ({ path }) => ({
-      contents: `module.exports = __other('${path}')`,
+      contents: `module.exports = ${get(path)}`,
     }))
     build.onLoad({ filter: /./, namespace: 'other-module' }, ({ path }) => ({
-      contents: `const all = __other('${path}')
+      contents: `const all = ${get(path)}
         export const { ${exports[path].filter((name) => name !== 'default').join()} } = all
         export default all.__esModule ? all.default : all`,
     }))

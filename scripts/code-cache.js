@@ -1,7 +1,7 @@
 /**
  * `node scripts/code-cache.js FOLDER`: runs a few commands of the program that was built into a folder, and keeps the code that
- * this V8 compiled for them there, so that no later start compiles it again. With `--modules` it prints as JSON which modules
- * the shortest commands ran instead, and with `--exports` what the main script exports to the other one.
+ * this V8 compiled for them there, so that no later start compiles it again. With `--modules main` it prints as JSON which
+ * modules the shortest commands ran instead, and with `--exports SCRIPT` what a script exports to the others.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Session } from 'node:inspector/promises'
@@ -11,21 +11,25 @@ import { PassThrough } from 'node:stream'
 import { cacheName, load } from '../bin/load.js'
 import { run } from './run.js'
 
-const [given, mode, filled] = process.argv.slice(2)
+const [given, mode, name, filled] = process.argv.slice(2)
 const folder = resolve(given)
 const home = filled ?? (await mkdtemp(join(tmpdir(), 'prospect-build-')))
 const program = load(folder)
 try {
-  if (mode === '--exports') process.stdout.write(JSON.stringify(exportsOf(program.modules)))
+  if (mode === '--exports')
+    process.stdout.write(JSON.stringify(exportsOf(program.part(name).exports.modules)))
   else if (filled) await fill()
   else {
     // Another process, so that what it compiles is not kept with the shortest commands.
-    const code = await run(process.execPath, [import.meta.filename, folder, mode ?? '--more', home])
+    const argv = [import.meta.filename, folder, mode ?? '--more', 'more', home]
+    const code = await run(process.execPath, argv)
     if (code !== 0) throw new Error('The longer commands failed')
-    if (mode === '--modules') process.stdout.write(JSON.stringify(await modulesOf(runShortest)))
+    if (mode === '--modules') process.stdout.write(JSON.stringify(await modulesRun()))
     else {
       await runShortest()
+      await lookUp()
       await keep('main')
+      await keep('lookup')
     }
   }
 } finally {
@@ -45,8 +49,12 @@ async function fill() {
 
 async function runShortest() {
   await command('credits')
-  await command('accounts', 'enrich', '--domain', 'example.org')
   await command('--help')
+}
+
+async function lookUp() {
+  await command('accounts', 'enrich', '--domain', 'example.org')
+  await command('accounts', 'enrich', '--domain', 'example.org')
 }
 
 async function command(...argv) {
@@ -66,23 +74,26 @@ async function keep(name) {
   await writeFile(join(folder, cacheName(name)), program.part(name).script.createCachedData())
 }
 
-/** Returns the names of the modules of the main script that `work` runs: each is a function with its path as its name. */
-async function modulesOf(work) {
+/** Returns which modules of the main script commands run: each is a function with its path as its name. */
+async function modulesRun() {
   const session = new Session()
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true })
-  await work()
-  const { result } = await session.post('Profiler.takePreciseCoverage')
-  return result
-    .filter(({ url }) => url === 'main.cjs')
-    .flatMap(({ functions }) => functions)
-    .filter(({ ranges: [{ count }] }) => count > 0)
-    .map(({ functionName }) => functionName)
+  const modulesOf = async (work) => {
+    await work()
+    const { result } = await session.post('Profiler.takePreciseCoverage')
+    return result
+      .filter(({ url }) => url === 'main.cjs')
+      .flatMap(({ functions }) => functions)
+      .filter(({ ranges: [{ count }] }) => count > 0)
+      .map(({ functionName }) => functionName)
+  }
+  return { main: await modulesOf(runShortest), lookup: await modulesOf(lookUp) }
 }
 
-/** Returns the names that modules export; none for data. */
+/** Returns the names that modules export; none for data and statements. */
 function exportsOf(modules) {
   const names = Object.entries(modules).map(([name, load]) => [name, Object.keys(load())])
-  return Object.fromEntries(names.map(([name, all]) => [name, name.endsWith('.json') ? [] : all]))
+  return Object.fromEntries(names.map(([name, all]) => [name, /\.(?:json|sql)$/.test(name) ? [] : all]))
 }

@@ -1,4 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { sqlAsText } from './packages.js'
+import { root } from './run.js'
 
 /**
  * Bundles the JavaScript of better-sqlite3, so that its dozen files are not found and read one by one at each start.
@@ -27,32 +32,98 @@ function libraryFolder() {
 /** Modules of Node that take long to load and of which we use functions alone. */
 const slowBuiltins = ['crypto', 'dns/promises', 'fs/promises', 'stream/promises', 'timers/promises']
 
+/** What short commands import and seldom call, which exports functions and classes alone. */
+const idleModules = [
+  'src/identity/value-kinds.ts',
+  'src/identity/readers.ts',
+  'src/identity/phone.ts',
+  'src/identity/country.ts',
+  'src/csv/cells.ts',
+  'src/csv/footer.ts',
+  'src/csv/parse.ts',
+  'src/cli/call/confirm.ts',
+  'src/cli/call/missing-data.ts',
+  'src/cli/output/progress.ts',
+  'src/client/ssrf-guard.ts',
+  'src/catalogue/export/export.ts',
+  'src/catalogue/lookup/providers.ts',
+  'src/catalogue/places/place.ts',
+  'src/catalogue/records/jobs.ts',
+  'src/catalogue/records/posts.ts',
+  'src/catalogue/records/technologies.ts',
+  'src/catalogue/records/write-company.ts',
+  'src/catalogue/records/write-person.ts',
+  'src/catalogue/search/searches.ts',
+  'src/catalogue/search-url/decode.ts',
+  'src/engine/handlers/waterfall.ts',
+  'src/engine/jobs/payloads.ts',
+  'src/engine/tables/providers.ts',
+  'src/runs/bulk.ts',
+  'src/runs/input/table.ts',
+]
+
 /**
  * Loads these modules with the first call of one of their functions or classes, so that a command pays for those it uses.
  */
-export const deferredBuiltins = {
-  name: 'deferred-builtins',
+export const deferred = {
+  name: 'deferred',
   setup(build) {
-    build.onResolve({ filter: new RegExp(`^node:(?:${slowBuiltins.join('|')})$`) }, ({ path, importer }) =>
-      /[\\/]node_modules[\\/]/.test(importer) || importer === path
-        ? undefined
-        : { path, namespace: 'deferred' },
-    )
+    const builtins = new RegExp(`^node:(?:${slowBuiltins.join('|')})$`)
+    const idle = new Set(idleModules.map((name) => join(root, name)))
+    build.onResolve({ filter: /./ }, async ({ path, kind, pluginData, importer, resolveDir, namespace }) => {
+      if (pluginData?.isFound || namespace === 'deferred' || kind === 'entry-point') return undefined
+      if (builtins.test(path))
+        return /[\\/]node_modules[\\/]/.test(importer) ? undefined : { path, namespace: 'deferred' }
+      if (!path.startsWith('.') || kind !== 'import-statement') return undefined
+      const found = await build.resolve(path, {
+        kind,
+        importer,
+        resolveDir,
+        pluginData: { isResolved: true, isFound: true },
+      })
+      return idle.has(found.path) ? { path: found.path, namespace: 'deferred' } : undefined
+    })
     build.onLoad({ filter: /./, namespace: 'deferred' }, async ({ path }) => {
-      const functions = Object.entries(await import(path)).filter(
-        ([name, value]) => name !== 'default' && typeof value === 'function',
-      )
-      const exported = functions.map(
-        ([name]) =>
+      const exported = (await namesOf(path)).map(
+        (name) =>
           `export const ${name} = function (...given) {
-            return new.target ? new (builtin().${name})(...given) : builtin().${name}(...given)
+            return new.target ? new (loaded().${name})(...given) : loaded().${name}(...given)
           }`,
       )
       return {
-        contents: `let loaded\nconst builtin = () => loaded ??= require('${path}')\n${exported.join('\n')}`,
+        contents: `let kept\nconst loaded = () => kept ??= require('${path}')\n${exported.join('\n')}`,
+        resolveDir: root,
       }
     })
   },
+}
+
+/** Returns the names of the functions and classes that a module exports. Throws where one of ours exports something else. */
+async function namesOf(path) {
+  const isOurs = !path.startsWith('node:')
+  const all = Object.entries(isOurs ? await exportsOf(path) : await import(path))
+  const others = all.filter(([, value]) => typeof value !== 'function').map(([name]) => name)
+  if (isOurs && others.length > 0) throw new Error(`${path} exports ${others}: take it from the list of idle modules, or export a function`)
+  return all.map(([name]) => name).filter((name) => name !== 'default' && !others.includes(name))
+}
+
+/** Returns what a module of ours exports. */
+async function exportsOf(path) {
+  const { outputFiles } = await build({
+    entryPoints: [path],
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    packages: 'external',
+    loader: sqlAsText,
+    define: { 'import.meta.url': '__filename' },
+    logOverride: { 'require-resolve-not-external': 'silent' },
+    write: false,
+  })
+  const module = { exports: {} }
+  const run = new Function('module', 'exports', 'require', '__filename', outputFiles[0].text)
+  run(module, module.exports, createRequire(path), path)
+  return module.exports
 }
 
 /** Leaves `child_process` out of commander, which runs sub-commands with it that are programs: there are none. */

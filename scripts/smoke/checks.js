@@ -31,7 +31,7 @@ async function checkCodeCache({ prospect, evaluate, place }) {
   must(printed === version, `prospect --version prints ${printed}, not ${version}`)
   const loader = JSON.stringify(join(place, 'bin', 'load.js'))
   const folder = JSON.stringify(join(place, 'dist'))
-  for (const name of ['main', 'more']) {
+  for (const name of ['main', 'lookup', 'more']) {
     const rejected = await evaluate(
       `process.stdout.write(String(require(${loader}).load(${folder}).part('${name}').script.cachedDataRejected))`,
     )

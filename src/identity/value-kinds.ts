@@ -237,7 +237,7 @@ export function isMisplaced(subject: RowSubject, field: string, cell: string, na
   if (isDomain && (kind === undefined || kind === 'email')) {
     const domain = toCompanyDomain(cell, name)
     // Of a mailbox provider, the name has to say that it is meant.
-    if (domain !== undefined) return name === undefined && freeMailboxes.has(domain)
+    if (domain !== undefined) return name === undefined && isFreeMailbox(domain)
     return kind === 'email' || toDomain(cell) !== undefined || isInternalSite(cell)
   }
   return kind !== undefined && kindsOfField(subject, field)?.includes(kind) !== true
@@ -381,7 +381,7 @@ export function toDomain(text: string): string | undefined {
   const { host, mailbox } = isHost(written.host) ? written : parseHost(tidyAddress(text))
   if (!isHost(host)) return undefined
   const domain = plain.test(host) ? host : toRegistrableDomain(host)
-  return mailbox && domain !== undefined && freeMailboxes.has(domain) ? undefined : domain
+  return mailbox && domain !== undefined && isFreeMailbox(domain) ? undefined : domain
 }
 
 /** Whether text is a host below a top-level domain that exists: `Booking.com` is, `Ember.js` is not. */
@@ -449,7 +449,9 @@ function toRegistrableDomain(host: string): string | undefined {
 }
 
 /** Providers of free mailboxes. The domain of such an address says nothing about an employer. */
-export const freeMailboxes: ReadonlySet<string> = new Set(providers)
+const freeMailboxes: ReadonlySet<string> = new Set(providers)
+
+export const isFreeMailbox = (domain: string): boolean => freeMailboxes.has(domain)
 
 /** Hosts at which many have pages, short links or mailboxes. */
 const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ...freeMailboxes])

@@ -16,7 +16,7 @@ function loaded(expression: string): unknown {
   return JSON.parse(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }))
 }
 
-describe.each(['main', 'more'])('the script %s of the program', (name) => {
+describe.each(['main', 'lookup', 'more'])('the script %s of the program', (name) => {
   it('has a code cache that the running Node accepts', () => {
     // `undefined` would mean that the build made no cache for this version of V8.
     expect(loaded(`String(loaded.part('${name}').script.cachedDataRejected)`)).toBe('false')
@@ -28,7 +28,7 @@ describe.each(['main', 'more'])('the script %s of the program', (name) => {
   })
 })
 
-it('looking up a company needs the main script alone', () => {
+it('credits need the main script alone, and looking up a company that of lookups, too', () => {
   const folder = newFolder()
   onTestFinished(() => folder.remove())
   const run = (...argv: string[]) =>
@@ -43,6 +43,8 @@ it('looking up a company needs the main script alone', () => {
   run('accounts', 'enrich', '--domain', 'birchwood.example')
   rmSync(folder.at('dist/more.cjs'))
   expect(String(run('accounts', 'enrich', '--domain', 'acme-robotics.example'))).toContain('Acme Robotics')
+  rmSync(folder.at('dist/lookup.cjs'))
+  expect(JSON.parse(String(run('credits')))).toMatchObject({ credits: { enrichment: 998 } })
 })
 
 it('the built program has the pages of the dashboard', async () => {

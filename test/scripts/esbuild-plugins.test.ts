@@ -8,14 +8,14 @@ it('leaves functions and classes of modules that are loaded later usable', async
     import { randomUUID } from 'node:crypto'
     import { Resolver } from 'node:dns/promises'
     exports.found = [typeof randomUUID(), typeof new Resolver({ timeout: 1 }).cancel]`
-  const { deferredBuiltins } = await import(plugins.href)
+  const { deferred } = await import(plugins.href)
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
     bundle: true,
     platform: 'node',
     format: 'cjs',
     write: false,
-    plugins: [deferredBuiltins],
+    plugins: [deferred],
   })
   const exported: { found?: string[] } = {}
   const run = new Function('exports', 'require', outputFiles[0]?.text ?? '')

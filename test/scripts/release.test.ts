@@ -466,9 +466,9 @@ async function useAll(on: Root, command: string) {
 
   expect(prospect(['doctor', '--json'])).toContain('To upgrade: ')
   const place = command === 'prospect' ? '/usr/lib/prospect' : home.replace(/\.local$/, '.local/lib/prospect')
-  const read = `process.stdout.write(['main', 'more'].map((name) => String(require('${place}/lib/app/bin/load.js')
+  const read = `process.stdout.write(['main', 'lookup', 'more'].map((name) => String(require('${place}/lib/app/bin/load.js')
     .load('${place}/lib/app/dist').part(name).script.cachedDataRejected)).join())`
-  expect(on.run([`${place}/lib/node`, '--eval', read])).toBe('false,false')
+  expect(on.run([`${place}/lib/node`, '--eval', read])).toBe('false,false,false')
   const share = command === 'prospect' ? '/usr/share' : join(dirname(dirname(command)), 'share')
   expect(on.run(['sh', '-c', `man -l ${share}/man/man1/prospect-accounts.1.gz`])).toContain(
     'prospect accounts enrich',

@@ -1,7 +1,7 @@
 import type { Contact, FoundEmail, Provider } from '../../api/ports/ports.js'
 import { foldText } from '../../identity/name.js'
 import { describePhone } from '../../identity/phone.js'
-import { freeMailboxes } from '../../identity/value-kinds.js'
+import { isFreeMailbox } from '../../identity/value-kinds.js'
 import { transcriptions } from '../../identity/written-name.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { matchCompany } from '../records/match-company.js'
@@ -90,7 +90,7 @@ async function guessEmail(connection: Connection, contact: Contact): Promise<Fou
 function learnHabit(people: readonly Colleague[], own: string | null) {
   const all = people.flatMap(({ email, first, last }) => {
     const [local = '', domain = ''] = email.split('@')
-    return !first || !last || freeMailboxes.has(domain) ? [] : [{ first, last, local, domain }]
+    return !first || !last || isFreeMailbox(domain) ? [] : [{ first, last, local, domain }]
   })
   const examples = Map.groupBy(all, ({ domain }) => domain)
   const most = Math.max(0, ...[...examples.values()].map(({ length }) => length))

@@ -21,13 +21,7 @@ import {
 import { findKeyOf, givenKey, storedKeyOf } from '../context/credentials.js'
 import { createClaims, homeOf, prepareHome, readSettings, withEngine } from '../context/home.js'
 import { guardStreams } from '../context/io.js'
-import {
-  openEvents,
-  openMachineOwner,
-  openStateOf,
-  openWorkspaceOwner,
-  suppressorFor,
-} from '../context/open-databases.js'
+import { openEvents, openMachineOwner, openStateOf, suppressorFor } from '../context/open-databases.js'
 import { targetsOfCommands } from '../options/webhooks.js'
 import { messageLines } from '../output/text.js'
 import { createLocal, describeSamples, sentAgain } from './local-target.js'
@@ -128,7 +122,7 @@ function contextOf(
     getOrMake(servers, JSON.stringify(target), () => once(() => open(machine, target)))()
   const owners = {
     machine: once(() => openMachineOwner(machine)),
-    workspace: once(() => openWorkspaceOwner(machine)),
+    workspace: once(local.owner),
   }
   const suppressorOf = async (target: Target) => {
     const isDirect = target.kind === 'remote' && target.direct
@@ -170,7 +164,7 @@ function contextOf(
       source: async (member) => (await import('./local-target.js')).sourceOf(context, member),
       notifySource: async (member) => (await import('./local-target.js')).notifySource(context, member),
       notifySamples: async () => {
-        if (!context.isLocal() || (await context.source())?.kind !== 'mixed') return
+        if (!local.hasSearched() || !context.isLocal() || (await context.source())?.kind !== 'mixed') return
         const samples = await local.countSamples()
         if (samples > 0) context.notify(describeSamples(samples))
       },

@@ -19,7 +19,13 @@ import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Home, Machine, TargetOptions, WorkspaceUse } from '../context/context.js'
 import { findStoredKey, storedKey, storeKey } from '../context/credentials.js'
-import { isThere, notSetUp, openEngineStore, openStateOf } from '../context/open-databases.js'
+import {
+  isThere,
+  notSetUp,
+  openEngineStore,
+  openStateOf,
+  type SuppressionOwner,
+} from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
 import { countOf, formatNumber } from '../output/text.js'
 import { lazySender, vendorsOf } from './lazy-ports.js'
@@ -83,6 +89,7 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       const workspace = await readWorkspace()
       return workspace !== undefined && vendors.has(workspace.id, kinds)
     },
+    hasSearched: () => searched !== undefined,
     /** Returns how many of the matches of the last search are samples. */
     countSamples: async (): Promise<number> => {
       if (!searched) return 0
@@ -93,6 +100,11 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       )
     },
     catalogue,
+    /** Returns whose entries say who is suppressed; `undefined` where there is no workspace. Creates no database. */
+    owner: async (): Promise<SuppressionOwner | undefined> => {
+      const workspace = await readWorkspace()
+      return workspace && { driver: (await shared()).store, owner: workspace.id, name: workspace.name }
+    },
     admin,
     worker,
     caller,

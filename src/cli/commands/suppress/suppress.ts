@@ -10,7 +10,7 @@ import {
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { FooterCounter, footerNote } from '../../../csv/footer.js'
 import { mentionedKeys } from '../../../identity/mentions.js'
-import { freeMailboxes, hasKnownSuffix } from '../../../identity/value-kinds.js'
+import { hasKnownSuffix, isFreeMailbox } from '../../../identity/value-kinds.js'
 import { type Mapping, positionsOf, rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
 import { checkPairs, type MappedList, mapList, openListFile } from '../../../runs/lists.js'
@@ -189,7 +189,7 @@ function asChosen({ kind, mapping }: MappedList, map: readonly string[]): Mapped
 }
 
 const mailboxProvidersIn = (added: readonly Suppressible[]): string[] =>
-  added.map(({ value }) => value).filter((value) => freeMailboxes.has(value))
+  added.map(({ value }) => value).filter(isFreeMailbox)
 
 function warnOfMailboxes(context: Context, domains: ReadonlySet<string>): void {
   for (const domain of domains)

@@ -111,11 +111,12 @@ const creatingMs = 5_000
  * whatever their time-out; what one of them has set holds for all.
  */
 function useLog(database: Database.Database): void {
-  for (const began = performance.now(); ; ) {
+  for (let began: number | undefined; ; ) {
     try {
       database.pragma('journal_mode = WAL')
       return
     } catch (error) {
+      began ??= performance.now()
       if (!isBusyError(error) || performance.now() - began > creatingMs) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
     }
