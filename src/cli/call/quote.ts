@@ -304,13 +304,20 @@ function basisText(basis: Basis): string {
   return ''
 }
 
-function affordableText({ rows, rows_affordable: affordable, budget }: BatchQuote): string {
-  const covers = budget === null ? 'your balance covers' : 'your balance and budget cover'
-  if (affordable === rows) return `${covers} all rows`
-  const no = budget === null ? 'your balance does not cover' : 'your balance and budget do not cover'
+/** Says how far it goes what this may spend: by the least of the balance, the week and the budget. */
+function affordableText(quote: BatchQuote): string {
+  const { rows, rows_affordable: affordable, balance, weekly_allowance: week, budget } = quote
+  const funds = [
+    ['your balance', balance],
+    ['what is left of your week', week],
+    ['your budget', budget],
+  ] as const
+  const least = Math.min(...funds.map(([, credits]) => credits ?? Number.POSITIVE_INFINITY))
+  const what = (funds.find(([, credits]) => credits === least) ?? funds[0])[0]
+  if (affordable === rows) return `${what} covers all rows`
   return affordable === 0
-    ? `${no} the first row, should it cost its maximum`
-    : `${covers} at least the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows`
+    ? `${what} does not cover the first row, should it cost its maximum`
+    : `${what} covers at least the first ${formatNumber(affordable)} of ${formatNumber(rows)} rows`
 }
 
 const timeText = ({ seconds }: BatchQuote): string =>

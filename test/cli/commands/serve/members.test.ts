@@ -116,6 +116,8 @@ describe('a member behind a proxy', () => {
     const short = await quoted(4)
     expect([short.code, short.json]).toMatchObject([5, { weekly_allowance: 3, shortage: 'weekly_limit' }])
     expect(errorOf(short)).toMatchObject({ code: 'workspace_limit_exceeded' })
+    const shown = await ann.run('accounts enrich --csv in.csv --dry-run --format table')
+    expect(shown.stdout).toContain('what is left of your week covers at least the first 3 of 4 rows')
   })
 
   it('is told by --dry-run of one lookup what their week leaves, with exit 5 where that does not cover it', async () => {
