@@ -54,7 +54,7 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
   const kinds: Partial<Record<ProviderKind, CompiledKind>> = {}
   for (const [name, kind] of Object.entries(file.kinds))
     kinds[name as ProviderKind] = await compileKind(kind, ['kinds', name], readers)
-  const { balance, limits = {}, timeout, max_age } = file
+  const { balance, limits = {}, timeout, max_age, patience } = file
   const credits = balance && (await readers.path(balance.credits, ['balance', 'credits']))
   const names = Object.keys(kinds) as ProviderKind[]
   const sentFor = (name: ProviderKind) => {
@@ -74,6 +74,7 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
     // A little slower than allowed: requests do not arrive as evenly as they leave.
     intervalUs: Math.ceil(Math.max(0, ...(limits.rates ?? []).map(toIntervalMs)) * 1_000 * 1.02),
     timeoutMs: timeout === undefined ? 30_000 : toMs(timeout),
+    patienceMs: toMs(patience ?? '2m'),
     maxAgeMs: max_age === undefined ? 90 * 86_400_000 : toMs(max_age),
     balance: balance && credits && { request: fillRequest(balance as RequestFile, {}), credits },
   }

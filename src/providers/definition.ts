@@ -253,6 +253,9 @@ export const providerSchema = z.strictObject({
     })
     .optional(),
   timeout: duration('how long an answer may take (default: 30s)').optional(),
+  patience: duration(
+    'how long it may only refuse for its rate before it is passed over for the rest of a run (default: 2m)',
+  ).optional(),
   max_age: duration('how old an answer may be that is used again (default: 90d)').optional(),
   max_cost_per_day: credits('the most of its credits in a day (UTC)'),
   balance: requestWith({ credits: path('where the answer has what is left') }).optional(),

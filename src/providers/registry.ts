@@ -60,15 +60,19 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
         const quotes: ProviderQuote[] = []
         for (const kind of kinds) {
           const able = stored.filter((one) => one.enabled && kindsOf(one).includes(kind))
-          const order = orders.find((one) => one.kind === kind && one.condition === '')
           // Those before it may find it.
           let asked = lookups
-          for (const name of order?.names ?? able.map((one) => one.name)) {
+          for (const name of metBy(orders, kind, able)) {
             const provider = able.find((one) => one.name === name)
             if (!provider) continue
-            const { kinds: compiled } = await compileStored(provider)
+            const { kinds: compiled, sharing } = await compileStored(provider)
             const most = limits[name] ?? Number.POSITIVE_INFINITY
-            const max = Math.min(most, (lookups * (compiled[kind]?.most ?? 0)) / micros)
+            const perRow = compiled[kind]?.most ?? 0
+            // What the request for another kind has paid for is paid once.
+            const paid = (sharing[kind] ?? [])
+              .filter((other) => kinds.indexOf(other) >= 0 && kinds.indexOf(other) < kinds.indexOf(kind))
+              .map((other) => compiled[other]?.most ?? 0)
+            const max = Math.min(most, (lookups * Math.max(0, perRow - Math.max(0, ...paid))) / micros)
             const sum = newest.find((one) => one.provider === name && one.kind === kind)
             const { found = 0, notFound = 0, cost = 0 } = sum ?? {}
             const answers = found + notFound
@@ -78,7 +82,8 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
             if (isKnown) asked *= notFound / answers
           }
         }
-        return [...quotes, ...(await quoteVerifying(stored, sums, quotes, lookups, limits, kinds))]
+        const verifying = { sums, quotes, lookups, limits, kinds }
+        return [...quotes, ...(await quoteVerifying(stored, orders, verifying))]
       }),
     /** Returns a provider that is ready to be asked. Throws where there is none of that name. */
     open: (name: string) =>
@@ -147,6 +152,17 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
   }
 }
 
+/** Returns the names of the vendors that a row may meet for a kind: those for all rows, then those for some only. */
+function metBy(
+  orders: readonly ProviderOrder[],
+  kind: ProviderKind,
+  able: readonly StoredProvider[],
+): readonly string[] {
+  const own = orders.filter((one) => one.kind === kind)
+  const usual = own.find(({ condition }) => condition === '')?.names ?? able.map(({ name }) => name)
+  return [...new Set([...usual, ...own.flatMap(({ names }) => names)])]
+}
+
 /** Who gives addresses beside the vendors: the catalogue, and of professional ones the pattern of a company. */
 const othersGiving: Readonly<Record<string, number>> = { email: 2, personal_email: 1 }
 
@@ -156,17 +172,27 @@ const othersGiving: Readonly<Record<string, number>> = { email: 2, personal_emai
  */
 async function quoteVerifying(
   stored: readonly StoredProvider[],
-  sums: Awaited<ReturnType<typeof sumCalls>>,
-  quotes: readonly ProviderQuote[],
-  lookups: number,
-  limits: Readonly<Record<string, number>>,
-  kinds: readonly ProviderKind[],
+  orders: readonly ProviderOrder[],
+  {
+    sums,
+    quotes,
+    lookups,
+    limits,
+    kinds,
+  }: {
+    readonly sums: Awaited<ReturnType<typeof sumCalls>>
+    readonly quotes: readonly ProviderQuote[]
+    readonly lookups: number
+    readonly limits: Readonly<Record<string, number>>
+    readonly kinds: readonly ProviderKind[]
+  },
 ): Promise<ProviderQuote[]> {
   const asked = kinds.filter((kind) => othersGiving[kind] !== undefined)
   const given = asked.reduce((sum, kind) => sum + (othersGiving[kind] ?? 0), 0)
   const addresses = given + quotes.filter(({ kind }) => othersGiving[kind] !== undefined).length
-  const able =
-    asked.length === 0 ? [] : stored.filter((one) => one.enabled && kindsOf(one).includes('verify'))
+  const verifiers = stored.filter((one) => one.enabled && kindsOf(one).includes('verify'))
+  const met = asked.length === 0 ? [] : metBy(orders, 'verify', verifiers)
+  const able = met.flatMap((name) => verifiers.find((one) => one.name === name) ?? [])
   const times = Math.max(0, ...sums.filter(({ kind }) => kind === 'email').map((one) => one.asked))
   return Promise.all(
     able.map(async (provider): Promise<ProviderQuote> => {

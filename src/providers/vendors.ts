@@ -72,6 +72,10 @@ interface AtWork {
   readonly open: Set<string>
   /** How many were answered. */
   answered: number
+  /** Since when it has only refused for its rate. */
+  refusedSince: number | undefined
+  /** The runs that go on without it, because it only refused for too long. */
+  readonly passedOver: Set<string>
   readonly askedAbout: AskedAbout
 }
 
@@ -341,6 +345,8 @@ class VendorDesk implements Vendors {
       if (why !== undefined) return questions.map((): Step => ({ is: 'skipped', why }))
       const asked = questions.slice(0, await this.#room(first))
       if (asked.length > 0) await this.#pace(first)
+      if (this.#isPassedOver(first))
+        return questions.map((): Step => ({ is: 'skipped', why: 'rate_limited' }))
       const calls = asked.length > 0 ? await this.#claim(asked) : 'taken'
       if (calls === 'taken') {
         await this.ports.sleep(lookMs)
@@ -356,8 +362,22 @@ class VendorDesk implements Vendors {
     })
   }
 
+  #isPassedOver(question: Question): boolean {
+    return this.#workOf(question).passedOver.has(question.asking.run)
+  }
+
+  /** Returns whether a vendor that refuses until a moment has only refused for longer than its file lets it. */
+  #isOutOfPatience(question: Question, until: number): boolean {
+    const work = this.#workOf(question)
+    work.refusedSince ??= this.ports.clock.now()
+    if (until - work.refusedSince <= question.loaded.compiled.patienceMs) return false
+    work.passedOver.add(question.asking.run)
+    return true
+  }
+
   async #whyNot(question: Question): Promise<string | undefined> {
     const { workspaceId, provider } = question.key
+    if (this.#isPassedOver(question)) return 'rate_limited'
     // It may have been paused since the question was put.
     const { stored, apiKey } = (await this.#load(workspaceId)).providers.get(provider) ?? question.loaded
     if (apiKey === undefined) return 'no_key'
@@ -514,13 +534,15 @@ class VendorDesk implements Vendors {
     const { kind, key } = first
     const { batch, submit } = kind.file
     if (batch && !submit && answer.status < 400) return this.#keep(questions, calls, answer)
-    const outcome = kind.outcomeOf(answer)
+    const outcome = kind.outcomeOf(answer, batch ? {} : first.fields)
     const is = outcome?.is
     if (is === 'again' || is === 'rate_limited') {
       await this.#end(questions, calls)
       const waitMs = waitOf(answer, is, outcome?.waitMs, this.ports.clock.now())
       const until = this.ports.clock.now() + waitMs
       if (waitMs > pauseMs) return this.#pause(key, calls, 'rate_limited', until)
+      if (is === 'rate_limited' && this.#isOutOfPatience(first, until))
+        return calls.map((): Step => ({ is: 'skipped', why: 'rate_limited' }))
       const { workspaceId, provider } = key
       if (is === 'rate_limited')
         await this.#write((tx) => postpone(tx, workspaceId, provider, until * 1_000), workspaceId)
@@ -611,7 +633,9 @@ class VendorDesk implements Vendors {
     }, first.asking.workspaceId)
     const work = this.#workOf(first)
     for (const call of calls) work.open.delete(placeOf(call))
-    if (endingFor) work.answered += calls.length
+    if (!endingFor) return
+    work.answered += calls.length
+    work.refusedSince = undefined
   }
 
   /** Polls for the answer about a row that the vendor accepted, and keeps it. The work is never submitted again. */
@@ -663,6 +687,8 @@ class VendorDesk implements Vendors {
       breaker: createBreaker(),
       open: new Set<string>(),
       answered: 0,
+      refusedSince: undefined,
+      passedOver: new Set<string>(),
       askedAbout: new AskedAbout(this.ports.clock),
     }))
   }

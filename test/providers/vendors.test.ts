@@ -253,6 +253,14 @@ describe('one request of a vendor', () => {
       { kind: 'phone', found: 1, cost: 0, at_risk: 0 },
     ])
     expect(await here.json('ledger --by provider')).toMatchObject([{ provider: 'own', calls: 1, cost: 1 }])
+    here.write('new.csv', 'first_name,last_name,domain\nAda,Queen,acme.example\nAda,Duke,acme.example\n')
+    const quoted = await run('contacts', 'waterfall', '--csv', 'new.csv', ...types, '--dry-run', '--json')
+    expect(quoted.json).toMatchObject({
+      providers: [
+        { provider: 'own', kind: 'email', max: 2 },
+        { provider: 'own', kind: 'phone', max: 0 },
+      ],
+    })
   })
 
   it('that serves two kinds costs what one of them says, and gives back what was set aside', async () => {
@@ -683,6 +691,50 @@ describe('a batch over vendors', () => {
     ])
     const { stdout } = await here.run(quote, { terminal: true, columns: 110 })
     expect(stdout).toContain('vendor1 about 50, at most 100 of its credits for email')
+  })
+
+  it('goes on without a vendor that only refuses for its rate, after its patience, and says so', async () => {
+    const refuses: Behave = (_, __, response) => response.writeHead(403).end('{}')
+    const [one, two] = await withTwo(refuses, byName, (file) =>
+      file.replace('timeout: 60s', 'timeout: 60s\npatience: 1s').replace('wait: 10ms', 'wait: 300ms'),
+    )
+    here.write('people.csv', peopleCsv(numbered(40, 'King')))
+    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+    const { stderr } = await run(...line.split(' '), '--summary-json', 'sum.json')
+    const rows = here.rows('out.csv')
+    expect(rows.map((row) => row.email_source)).toEqual(rows.map(() => 'vendor2'))
+    expect(stderr).toContain('vendor1 is at its rate limit: 40 rows went on without it.')
+    expect(JSON.parse(here.read('sum.json')).not_asked).toEqual([
+      { provider: 'vendor1', reason: 'rate_limited', rows: 40 },
+    ])
+    expect([one.charged(), two.charged()]).toEqual([0, 40])
+    // Without it, each row alone would be repeated thirty times.
+    expect([...one.asked.values()].reduce((sum, times) => sum + times, 0)).toBeLessThan(400)
+  })
+
+  it('does not lose patience with a vendor that answers in between', async () => {
+    const vendor = await withVendor(
+      (file) => file.replace('timeout: 60s', 'timeout: 60s\npatience: 1s'),
+      (row, times, response, charge) =>
+        times < 4 ? response.writeHead(403).end('{}') : byName(row, times, response, charge),
+    )
+    const rows = await batch(numbered(12, 'King'))
+    expect(rows.filter((row) => row._status === 'found')).toHaveLength(12)
+    expect(vendor.charged()).toBe(12)
+  })
+
+  it('is quoted for the vendors that only some rows meet, and once for kinds that share a request', async () => {
+    await withTwo()
+    await here.json('providers', 'order', 'email', 'vendor1')
+    await here.json('providers', 'order', 'email', 'vendor2', '--when', 'headcount > 500')
+    here.write('new.csv', peopleCsv(numbered(100, 'New')))
+    const quote = 'contacts waterfall --csv new.csv --enrichment-type email --dry-run --json'.split(' ')
+    expect((await run(...quote)).json).toMatchObject({
+      providers: [
+        { provider: 'vendor1', kind: 'email', max: 100 },
+        { provider: 'vendor2', kind: 'email', max: 100 },
+      ],
+    })
   })
 
   it('says of each row which vendors could not be asked, and why', async () => {

@@ -239,6 +239,9 @@ export interface CallSums
       number
     > {}
 
+const sumOf = (what: string, ...states: ProviderCallState[]) =>
+  `sum(CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN ${what} ELSE 0 END)`
+
 /**
  * Sums what the providers of a workspace were asked in `[from, to)` real time, or the newest of it, so many of each kind at
  * each provider; `atRisk` is what the unknown ones may have cost.
@@ -253,13 +256,11 @@ export async function sumCalls(
     newest = Number.MAX_SAFE_INTEGER,
   } = {},
 ) {
-  const sum = (what: string, ...states: ProviderCallState[]) =>
-    `sum(CASE WHEN state IN (${states.map((state) => `'${state}'`).join(', ')}) THEN ${what} ELSE 0 END)`
-  const sql = `SELECT provider, kind, ${groupings[by]} AS "by", count(*) AS asked, ${sum('1', 'found')} AS found,
-      ${sum('1', 'not_found')} AS "notFound", ${sum('1', 'unknown')} AS unknown, ${sum('1', 'failed')} AS failed,
-      sum(cost) AS cost, ${sum('reserved', 'unknown', 'asked', 'submitted')} AS "atRisk",
-      ${sum('cost', 'found')} AS "costFound",
-      coalesce(${sum('answered_at - asked_at', 'found', 'not_found')}, 0) AS ms
+  const sql = `SELECT provider, kind, ${groupings[by]} AS "by", count(*) AS asked, ${sumOf('1', 'found')} AS found,
+      ${sumOf('1', 'not_found')} AS "notFound", ${sumOf('1', 'unknown')} AS unknown, ${sumOf('1', 'failed')} AS failed,
+      sum(cost) AS cost, ${sumOf('reserved', 'unknown', 'asked', 'submitted')} AS "atRisk",
+      ${sumOf('cost', 'found')} AS "costFound",
+      coalesce(${sumOf('answered_at - asked_at', 'found', 'not_found')}, 0) AS ms
     FROM ${newest === Number.MAX_SAFE_INTEGER ? 'provider_calls' : newestCalls} WHERE workspace_id = ? AND asked_at >= ? AND asked_at < ?
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
   const limit = newest === Number.MAX_SAFE_INTEGER ? [] : [workspaceId, newest]
@@ -269,18 +270,20 @@ export async function sumCalls(
 
 interface CallCosts
   extends Record<'provider' | 'operation' | 'run' | 'member', string>,
-    Record<'day' | 'calls' | 'cost', number> {}
+    Record<'day' | 'calls' | 'cost' | 'at_risk', number> {}
 
 /** What a provider was asked by a member in a run on a day (UTC), and what that cost in its credits, the oldest day first. */
 export async function listCosts(tx: Connection, workspaceId: string) {
   const sql = `SELECT ${groupings.day} AS day, provider, kind AS operation, run, ${groupings.member} AS member,
-      sum(CASE WHEN sent_as IS NULL THEN 1 ELSE 0 END) AS calls, sum(cost) AS cost
+      sum(CASE WHEN sent_as IS NULL THEN 1 ELSE 0 END) AS calls, sum(cost) AS cost,
+      ${sumOf('reserved', 'unknown', 'asked', 'submitted')} AS at_risk
     FROM provider_calls WHERE workspace_id = ? GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
   const rows = await tx.all<CallCosts>(sql, workspaceId)
-  return rows.map(({ day, member, cost, ...row }) => ({
+  return rows.map(({ day, member, cost, at_risk, ...row }) => ({
     day: toDay(day),
     ...row,
     member: member || null,
     cost: cost / 1_000_000,
+    at_risk: at_risk / 1_000_000,
   }))
 }

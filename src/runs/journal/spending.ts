@@ -73,6 +73,8 @@ export interface Spent {
   /** The data vendor that was asked, and what that cost in its own credits, which are none of ours. */
   readonly provider?: string
   readonly cost?: number
+  /** What lost answers may have cost there besides. */
+  readonly at_risk?: number
 }
 
 export const spentDimensions = ['run', 'day', 'operation', 'profile', 'target', 'member', 'provider'] as const
@@ -81,7 +83,7 @@ type SpentDimension = (typeof spentDimensions)[number]
 
 /** What was spent under the same keys, such as by a member on a day. The run of single calls is null, and so is an unknown member. */
 type SpentSum = Partial<{ readonly [name in SpentDimension]: Spent[name] | null }> &
-  Pick<Spent, 'calls' | 'credits' | 'suspect' | 'cost'>
+  Pick<Spent, 'calls' | 'credits' | 'suspect' | 'cost' | 'at_risk'>
 
 /** Returns sums of spending. They are ordered by each dimension in turn, its keys in the order in which they first occur. */
 export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[]): readonly SpentSum[] {
@@ -98,7 +100,8 @@ export function sumSpent(spent: readonly Spent[], by: readonly SpentDimension[])
       if (!first) return []
       const keys = Object.fromEntries(by.map((name) => [name, first[name] ?? null]))
       const cost = group.reduce((sum, one) => sum + (one.cost ?? 0), 0)
-      const own = by.includes('provider') && first.provider !== undefined ? { cost } : {}
+      const at_risk = group.reduce((sum, one) => sum + (one.at_risk ?? 0), 0)
+      const own = by.includes('provider') && first.provider !== undefined ? { cost, at_risk } : {}
       return [{ place: placesOf(first), sum: { ...keys, ...totalSpent(group), ...own } }]
     })
     .sort((one, other) => compare(one.place, other.place))

@@ -129,7 +129,7 @@ describe('providers with a vendor', () => {
       at_risk: 1,
     })
     expect(await here.json('ledger --by provider,member')).toMatchObject([
-      { provider: 'acmemail', member: 'me@localhost', calls: 3, credits: 0, cost: 1 },
+      { provider: 'acmemail', member: 'me@localhost', calls: 3, credits: 0, cost: 1, at_risk: 1 },
     ])
     expect(await here.json('ledger --provider acmemail')).toMatchObject([
       { provider: 'acmemail', operation: 'email', run: null, calls: 3, cost: 1 },

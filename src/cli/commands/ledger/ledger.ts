@@ -63,7 +63,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
       const usual = ['day', 'profile', 'target', 'operation', 'run']
       const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
       const total = totalSpent(spent)
-      const ofCosts = ofProviders ? ['cost'] : []
+      const ofCosts = ofProviders ? ['cost', 'at_risk'] : []
       const columns = [...names, 'calls', 'credits', ...ofCosts, 'suspect', ...(by ? [] : ['member'])]
       const sums: readonly Fields[] = by ? sumSpent(spent, by) : spent
       const rows = sums.map((row) => Object.fromEntries(columns.map((name) => [name, row[name] ?? null])))
