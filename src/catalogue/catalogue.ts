@@ -19,6 +19,7 @@ import { findLocations } from './places/place.js'
 import { type CompanyMatch, matchCompany, toAccount } from './records/match-company.js'
 import { type Origin, readOrigins } from './records/origins.js'
 import { type FoundPerson, toPerson } from './records/person.js'
+import { describeSources, readSources } from './records/sources.js'
 import { findTechnologies, findTechnologyUses } from './records/technologies.js'
 import { catalogueSchema } from './schema/schema.js'
 import { findUnknownCompanies } from './search/conditions.js'
@@ -54,7 +55,11 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
       return person && toPerson(person)
     })
   return {
-    company: (query) => withCompany(query, (_, { record }) => toAccount(record)),
+    company: (query) =>
+      withCompany(query, async (connection, company) => ({
+        ...toAccount(company.record),
+        ...(await describeSources(connection, company)),
+      })),
     stack: (query) => withCompany(query, findTechnologyUses),
     headcount: (query, departments) =>
       withCompany(query, (connection, company) => findHeadcount(connection, company, departments)),
@@ -107,6 +112,18 @@ function createCatalogue(driver: Driver, { clock, ids }: { readonly clock: Clock
     missing: <V extends StoredValue>(values: readonly V[]) =>
       driver.read((connection) => findMissing(connection, values)),
     stats: () => driver.read(countAll),
+    /** The open data that companies were imported from, with how many it says something about. */
+    sources: () => driver.read(readSources),
+    /** Removes what a set of open data says; with a dry run it only counts. */
+    forgetSource: async (name: string, isDryRun: boolean, onProgress?: (done: number) => void) =>
+      (await import('./import/forget-source.js')).forgetSource(
+        driver,
+        ids,
+        name,
+        clock.now(),
+        isDryRun,
+        onProgress,
+      ),
     industries: () => driver.read(countIndustries),
     /** All records of a kind, oldest first; `importFile` takes them back unchanged as NDJSON. */
     exportRecords: (kind: RecordKind): AsyncIterable<Fields> => exportRecords(driver, kind),

@@ -69,6 +69,8 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly fields?: readonly string[] | undefined
   /** A row for each result, where a lookup has several. */
   readonly explode?: boolean
+  /** Columns with the open data that says it, its day and its licence. */
+  readonly openSources?: boolean
   /** Columns that say who gave a value. */
   readonly sources?: boolean
   /** `FIELD` or `FIELD=Column`: the result that rows are looked up for, where they do not have it. */

@@ -43,6 +43,13 @@ export const accountRecord = record(() => ({
   technologies: value.strings('Slugs of the technologies it uses'),
   source: value.string('The data vendor of the workspace that said it; absent where none did').optional(),
   not_asked: notAsked(),
+  original_name: value.string('Name as open data spells it; absent where that is the same').optional(),
+  legal_name: value.string('Name in a public register; absent where none was imported').optional(),
+  registry_number: value.string('Number in that register').optional(),
+  registry_status: value.string('Status in that register').optional(),
+  _source_name: value.string('The open data that says it; absent for any other company').optional(),
+  _source_date: value.string('Day of the snapshot of that open data').optional(),
+  _source_licence: value.string('Licence of that open data').optional(),
 }))
 
 /** The results of a bulk request, in the order of its items. */

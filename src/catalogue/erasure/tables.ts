@@ -23,6 +23,7 @@ import {
   toPersonRow,
 } from '../records/person.js'
 import type { StoredPost } from '../records/posts.js'
+import type { Statement } from '../records/sources.js'
 import { isGeneratedId } from '../records/write-person.js'
 import { primaryKeyOf } from '../schema/schema.js'
 
@@ -49,6 +50,7 @@ const personalTables = [
   'posts',
   'engagers',
   'sample_records',
+  'company_statements',
   'erasures',
 ]
 
@@ -62,21 +64,23 @@ const catalogueTables = (
     const isSame = toJobRow(key, company, before).identity === row.identity
     return { ...row, identity: isSame ? identity : `forgotten ${key}` }
   }),
-  emptiedTable('companies', ['domain', 'network_id', 'slug', 'name'], subject, (row, before, after) => {
-    const { domain, network_id, slug } = row
-    const folded = after.name === undefined || after.name === null ? null : foldName(after.name)
-    return toCompanyRow(after, {
-      domain,
-      network_id,
-      slug,
-      name: before.name === after.name ? row.name : folded,
-    })
-  }),
+  emptiedTable(
+    'companies',
+    ['domain', 'network_id', 'slug', 'name', 'source'],
+    subject,
+    (row, before, after) => {
+      const { domain, network_id, slug } = row
+      const folded = after.name === undefined || after.name === null ? null : foldName(after.name)
+      const name = before.name === after.name ? row.name : folded
+      return toCompanyRow(after, { domain, network_id, slug, name }, row.source)
+    },
+  ),
   ownTable('engagers', 'engagements', 'profile', 'value', [...slugs, ...ids]),
   postTable(subject),
   ownTable('phones', 'phones', 'person', 'atom', rows),
   peopleTable(new Set(rows), subject),
   sampleTable(new Set(rows), subject),
+  statementTable(subject),
 ]
 
 /** A table whose rows are deleted where a column has one of some values: texts (`value`) or integers (`atom`). */
@@ -97,7 +101,10 @@ const ownTable = (
 
 interface EmptiedRows {
   jobs: { readonly record: StoredJob; readonly row: { readonly company: number; readonly identity: string } }
-  companies: { readonly record: StoredAccount; readonly row: CompanyKeys }
+  companies: {
+    readonly record: StoredAccount
+    readonly row: CompanyKeys & { readonly source: number | null }
+  }
   people: { readonly record: StoredPerson; readonly row: { readonly slug: string | null } }
 }
 
@@ -194,6 +201,20 @@ const sampleTable = (rows: ReadonlySet<number>, subject: PersonMatcher): Persona
     const said: unknown = own === null ? undefined : JSON.parse(own)
     const left = subject.without(said, undefined)
     return left === said ? undefined : { change: { own: JSON.stringify(left) } }
+  },
+})
+
+/** What several say of a company, beside its record. */
+const statementTable = (subject: PersonMatcher): PersonalTable => ({
+  table: 'company_statements',
+  key: ['company'],
+  columns: ['said'],
+  erase({ said }: { readonly said: string }) {
+    if (!subject.mayMention(said)) return undefined
+    const before = JSON.parse(said) as Statement[]
+    const after = before.map(([source, fields]) => [source, subject.without(fields, undefined)] as const)
+    const isLeft = after.every(([, fields], at) => fields === before[at]?.[1])
+    return isLeft ? undefined : { change: { said: JSON.stringify(after) } }
   },
 })
 

@@ -6,6 +6,7 @@ import type { RecordKind, StoredRecord } from '../kinds/kind.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
 import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type StoredPerson, toPersonTexts } from '../records/person.js'
+import { describeSources } from '../records/sources.js'
 import { catalogueTables } from '../schema/schema.js'
 
 /** Rows read at once. */
@@ -35,7 +36,7 @@ interface Exported {
 
 const employed = 'SELECT o.key, o.record, c.domain AS company_domain, c.record AS company'
 const exported: Readonly<Record<RecordKind, Exported>> = {
-  companies: { sql: 'SELECT o.key, o.record FROM companies o', complete: completeCompany },
+  companies: { sql: 'SELECT o.key, o.record, o.source FROM companies o', complete: completeCompany },
   people: {
     sql: `${employed} FROM people o LEFT JOIN companies c ON c.key = o.company`,
     complete: completeEmployed,
@@ -84,7 +85,8 @@ function readEmployer(row: StoredRecord): Fields {
   return network_url ? { company_network_url: network_url } : { company_network_id: network_id }
 }
 
-async function completeCompany(connection: Connection, { key, record }: StoredRecord): Promise<Fields> {
+async function completeCompany(connection: Connection, row: StoredRecord): Promise<Fields> {
+  const { key, record, source } = row as StoredRecord & { readonly source: number | null }
   const company = JSON.parse(record) as StoredAccount
   const history = await connection.all(
     'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
@@ -96,6 +98,7 @@ async function completeCompany(connection: Connection, { key, record }: StoredRe
     ...company,
     ...(details.length === 0 ? {} : { technology_details: details }),
     ...(history.length === 0 ? {} : { headcount_history: history }),
+    ...(await describeSources(connection, { key, source })),
   }
 }
 

@@ -8,15 +8,19 @@ import { isInvalid } from '../../identity/readers.js'
 import type { Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { FileColumns, ImportOptions, InputRow, RecordKind, RejectedRecord } from '../kinds/kind.js'
+import type { OpenSet } from '../open-data/sets.js'
 import { importJobs } from '../records/jobs.js'
+import { toAccount } from '../records/match-company.js'
 import { countOrigins, type Origin } from '../records/origins.js'
 import { importPosts } from '../records/posts.js'
+import { noteSource } from '../records/sources.js'
 import { importCompanies } from '../records/write-company.js'
 import { importPeople } from '../records/write-person.js'
 import {
   createImportContext,
   type ImportContext,
   type ImportTarget,
+  type OpenImport,
   type Outcome,
   toDryRunTarget,
   toImportTarget,
@@ -50,9 +54,14 @@ export async function previewFile(
   scratch: Driver,
 ): Promise<ImportReport> {
   const tally = createTally()
-  const transact = (take: TakePortions) =>
-    ports.driver.read((real) => scratch.transaction((copy) => take(toDryRunTarget(real, copy))))
-  const preview = (records: readonly PreparedRecord[]) => takeRecords(kind, records, tally, ports, transact)
+  const transact = (take: TakePortions, open: OpenFile) =>
+    ports.driver.read((real) =>
+      scratch.transaction((copy) =>
+        take(toDryRunTarget(real, copy), open ? { ...open, source: noSource } : undefined),
+      ),
+    )
+  const preview = (records: readonly PreparedRecord[], open: OpenFile) =>
+    takeRecords(kind, records, open, tally, ports, transact)
   return await takeBatches(prepareFile(kind, bytes, options, ports.ids), tally, preview, options)
 }
 
@@ -92,21 +101,22 @@ async function importBatches(
   const { driver, clock } = ports
   const { load } = dialectOf(driver)
   let isBulk = false
-  const transact = (take: TakePortions) =>
+  const transact = (take: TakePortions, open: OpenFile) =>
     driver.transaction(async (connection) => {
       const target = toImportTarget(connection, (of, changes) =>
         noteSample(ports.origin, connection, of, changes),
       )
-      const taken = await take(target)
+      const source = open && (await noteSource(connection, open.set, open.snapshot, clock.now()))
+      const taken = await take(target, open && source !== undefined ? { ...open, source } : undefined)
       await countOrigins(ports.origin, connection, kind, taken.own, clock.now())
       return taken
     })
-  const write = async (records: readonly PreparedRecord[]) => {
+  const write = async (records: readonly PreparedRecord[], open: OpenFile) => {
     if (records.length >= bulkRecords && !isBulk) {
       isBulk = true
       await load.begin?.(driver)
     }
-    return await takeRecords(kind, records, tally, ports, transact)
+    return await takeRecords(kind, records, open, tally, ports, transact)
   }
   try {
     return await takeBatches(batches, tally, write, options)
@@ -119,8 +129,8 @@ async function importBatches(
 async function takeBatches(
   batches: AsyncIterable<PreparedBatch>,
   tally: ImportTally,
-  take: (records: readonly PreparedRecord[]) => Promise<readonly RejectedRecord[]>,
-  { onProgress, onRejected, withoutSuppressed }: ImportOptions,
+  take: (records: readonly PreparedRecord[], open: OpenFile) => Promise<readonly RejectedRecord[]>,
+  { onProgress, onRejected, withoutSuppressed, where, snapshot = '', create = false }: ImportOptions,
 ): Promise<ImportReport> {
   let columns: FileColumns = { mapping: {}, ignored: [] }
   const leftOut = new LeftOutCounter()
@@ -129,12 +139,17 @@ async function takeBatches(
       columns = seen
       leftOut.addAll(values)
       for (const row of rejected) addRejected(tally, row)
-      const records = withoutSuppressed ? await leaveOutSuppressed(all, withoutSuppressed) : all
-      tally.suppressed += all.length - records.length
-      const late = await take(records)
+      const wanted = where ? all.filter(({ record }) => where(fieldsOf(record))) : all
+      tally.unwanted += all.length - wanted.length
+      const records = withoutSuppressed ? await leaveOutSuppressed(wanted, withoutSuppressed) : wanted
+      tally.suppressed += wanted.length - records.length
+      const set = seen.openData?.reading?.set
+      const open = set && { set, name: set.name, snapshot, creates: create }
+      const late = await take(records, open)
       const rows = late.length > 0 ? [...rejected, ...late].sort((a, b) => a.line - b.line) : rejected
       if (rows.length > 0) await onRejected?.(rows, columns.original)
-      onProgress?.(tally.added + tally.updated + tally.suppressed + tally.rejectedTotal)
+      const { added, updated, suppressed, unwanted, unknown, rejectedTotal } = tally
+      onProgress?.(added + updated + suppressed + unwanted + unknown + rejectedTotal)
     }
   } catch (error) {
     if (!(error instanceof Refusal) || error instanceof ApiError) throw error
@@ -142,6 +157,18 @@ async function takeBatches(
   }
   return toReport(tally, columns, leftOut.counts)
 }
+
+/** The open data that a file is of; `undefined` for any other file. */
+type OpenFile =
+  | (Omit<OpenImport, 'source'> & { readonly set: OpenSet; readonly snapshot: string })
+  | undefined
+
+/** The source of what a dry run would import. */
+const noSource = -1
+
+/** Returns a prepared record as it would be stored. */
+const fieldsOf = (record: PreparedRecord['record']): Fields =>
+  'row' in record ? (toAccount(record.row.record) as Fields) : record
 
 /** Returns records without those of suppressed people and companies, also within jobs and posts. */
 async function leaveOutSuppressed(
@@ -195,21 +222,25 @@ const importers: {
 }
 
 /** Takes portions of records in a transaction, until its time is over. Returns the place of the next one. */
-type TakePortions = (target: ImportTarget) => Promise<{ readonly next: number; readonly own: ImportTally }>
+type TakePortions = (
+  target: ImportTarget,
+  open: OpenImport | undefined,
+) => Promise<{ readonly next: number; readonly own: ImportTally }>
 
 /** Takes records in short transactions. The tally counts what is committed. Returns the records that are rejected. */
 async function takeRecords(
   kind: RecordKind,
   records: readonly PreparedRecord[],
+  open: OpenFile,
   tally: ImportTally,
   { driver, clock, ids }: Pick<WritePorts, 'driver' | 'ids' | 'clock'>,
-  transact: (take: TakePortions) => ReturnType<TakePortions>,
+  transact: (take: TakePortions, open: OpenFile) => ReturnType<TakePortions>,
 ): Promise<RejectedRecord[]> {
   const rejected: RejectedRecord[] = []
   const portionSize = portionSizeOf(driver)
   for (let from = 0; from < records.length; ) {
-    const { next, own } = await transact(async (target) => {
-      const context = await createImportContext(kind, target, ids)
+    const { next, own } = await transact(async (target, source) => {
+      const context = await createImportContext(kind, target, ids, source)
       // A transaction may be repeated, so it has its own tally.
       const own = createTally()
       const end = clock.now() + transactionMsOf(driver)
@@ -219,7 +250,7 @@ async function takeRecords(
         next += portionSize
       } while (next < records.length && clock.now() < end)
       return { next, own }
-    })
+    }, open)
     for (const name of counts) tally[name] += own[name]
     for (const row of own.rejected) addRejected(tally, row)
     rejected.push(...own.rejected)
@@ -242,13 +273,14 @@ async function importPortion(
       const { record: _, ...row } = portion[index] as PreparedRecord
       tally.rejected.push({ ...row, reason: outcome.message })
     } else if (outcome === 'added') tally.added += 1
+    else if (outcome === 'unknown') tally.unknown += 1
     else tally.updated += 1
     if (outcome === 'unchanged') tally.unchanged += 1
   }
   tally.companies = context.createdCompanies
 }
 
-const counts = ['added', 'updated', 'unchanged', 'companies'] as const
+const counts = ['added', 'updated', 'unchanged', 'unknown', 'companies'] as const
 
 const createTally = () => ({
   added: 0,
@@ -257,6 +289,10 @@ const createTally = () => ({
   unchanged: 0,
   /** Companies created because people or jobs named a domain or profile url that no company had. */
   companies: 0,
+  /** Companies that open data only adds something to, and that are not known. */
+  unknown: 0,
+  /** Records that are not wanted. */
+  unwanted: 0,
   /** Records that were left out because their person or company is suppressed. */
   suppressed: 0,
   /** The first rejected lines; `rejectedTotal` counts all. */
@@ -272,7 +308,17 @@ export type ImportReport = ReturnType<typeof toReport>
 /** Returns what became of a file; `leftOut` are values that records are without, because they were not understood. */
 function toReport(
   tally: Readonly<ImportTally>,
-  { mapping, ignored, samples = {}, notes = [], encoding, footer, uncalculated, original }: FileColumns,
+  {
+    mapping,
+    ignored,
+    samples = {},
+    notes = [],
+    encoding,
+    footer,
+    uncalculated,
+    original,
+    openData,
+  }: FileColumns,
   leftOut: readonly LeftOutValues[],
 ) {
   return {
@@ -283,6 +329,7 @@ function toReport(
     ignored,
     samples,
     encoding,
+    set: openData?.reading?.set,
     footer: footer?.found,
     notes: [...notes, ...uncalculatedNotes(uncalculated ?? [], original?.header ?? [])],
   }

@@ -57,13 +57,8 @@ export function mapColumns(
   explicit: Readonly<Record<string, string>> = {},
   samples: readonly (readonly string[])[] = [],
 ) {
-  const columnOf = new Map<string, number>()
-  const left = new Set<string>()
-  for (const [name, column] of Object.entries(explicit)) {
-    const field = checkField(kind, name)
-    if (column === '') left.add(field)
-    else columnOf.set(field, findColumn(header, column))
-  }
+  const columnOf = chosenColumns(kind, header, explicit)
+  const left = new Set(Object.keys(explicit).filter((field) => explicit[field] === ''))
   const ids = readCompanyIds(samples)
   const names = header.map(normaliseName)
   // Beside the title of a job, a plain `Title` is how people are addressed.
@@ -118,6 +113,20 @@ const nameAt = (header: readonly string[], at: number): string | undefined =>
   header.indexOf(header[at] ?? '') === header.lastIndexOf(header[at] ?? '')
     ? header[at]
     : `${header[at]} (${at + 1})`
+
+/** Returns the columns that somebody chose for fields. Throws where there is no such field or column. */
+export function chosenColumns(
+  kind: RecordKind,
+  header: readonly string[],
+  explicit: Readonly<Record<string, string>>,
+): Map<string, number> {
+  const columnOf = new Map<string, number>()
+  for (const [name, column] of Object.entries(explicit)) {
+    const field = checkField(kind, name)
+    if (column !== '') columnOf.set(field, findColumn(header, column))
+  }
+  return columnOf
+}
 
 /** Whether a record has all the values that columns have for a field. */
 export const hasMany = (kind: RecordKind, field: string): boolean => kind === 'people' && field === 'phone'

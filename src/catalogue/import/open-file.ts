@@ -20,7 +20,8 @@ import {
   withFirstRow,
 } from '../../identity/value-kinds.js'
 import type { ImportOptions, InputRow, InputRows, OriginalFile, RecordKind } from '../kinds/kind.js'
-import { checkField, findField, hasMany, mapColumns, requiredFields } from './map-columns.js'
+import { findOpenSet, type OpenReading, readingOf } from '../open-data/read.js'
+import { checkField, chosenColumns, findField, hasMany, mapColumns, requiredFields } from './map-columns.js'
 
 /** Opens a CSV or NDJSON file, and recognises its format, encoding and delimiter. */
 export async function openFile(
@@ -82,7 +83,7 @@ async function* toTexts(pieces: AsyncIterable<Buffer>): AsyncGenerator<string> {
 async function readCsvRows(
   kind: RecordKind,
   read: AsyncIterable<readonly CsvRow[]>,
-  { map, header, uncalculated = [] }: ImportOptions,
+  { map = {}, header, source, uncalculated = [] }: ImportOptions,
   original: Omit<OriginalFile, 'header'>,
 ): Promise<InputRows> {
   const batches = markFooter(read)
@@ -93,12 +94,10 @@ async function readCsvRows(
   const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
   const trimmed = names.map((name) => name.trim())
-  const { fields, more, ...columns } = mapColumns(
-    kind,
-    trimmed,
-    map,
-    hasHeader ? samples : withFirstRow(top.cells, samples),
-  )
+  const reading = openReadingOf(kind, trimmed, source)
+  const { fields, more, ...columns } = reading
+    ? openColumns(kind, trimmed, reading, map, samples)
+    : mapColumns(kind, trimmed, map, hasHeader ? samples : withFirstRow(top.cells, samples))
   const required = requiredFields[kind].flat()
   const identifying = trimmed.flatMap((column, at) => {
     const field = fields[at]
@@ -111,12 +110,46 @@ async function readCsvRows(
     original: { ...original, header: names },
     footer,
     uncalculated,
+    openData: { reading },
     batches: toInputRows(
       withoutFooter(continueWith([rows], failure, batches), footer),
-      { fields, more },
+      { fields, more, reading },
       kind,
       map,
     ),
+  }
+}
+
+function openReadingOf(
+  kind: RecordKind,
+  header: readonly string[],
+  source: string | undefined,
+): OpenReading | undefined {
+  const set = kind === 'companies' ? findOpenSet(header, source) : undefined
+  return set && readingOf(set, header)
+}
+
+/** Returns the columns of a file of open data: those that somebody chose, and those that its set has. */
+function openColumns(
+  kind: RecordKind,
+  header: readonly string[],
+  { mapping, ignored }: OpenReading,
+  map: Readonly<Record<string, string>>,
+  samples: readonly (readonly string[])[],
+): ReturnType<typeof mapColumns> {
+  const chosen = chosenColumns(kind, header, map)
+  const fields = header.map((_, at) => [...chosen].find(([, place]) => place === at)?.[0])
+  const own = Object.fromEntries([...chosen].map(([field, at]) => [field, header[at] ?? '']))
+  const isRead = (column: string) => fields[header.indexOf(column)] !== undefined
+  const all = { ...mapping, ...own }
+  const sampleOf = (column: string) => samples[header.indexOf(column)]?.[0] ?? ''
+  return {
+    fields,
+    mapping: all,
+    more: { email: [], phone: [] },
+    ignored: ignored.filter((column) => !isRead(column)),
+    notes: [],
+    samples: Object.fromEntries(Object.entries(all).map(([field, column]) => [field, sampleOf(column)])),
   }
 }
 
@@ -166,7 +199,13 @@ async function readNonEmpty(batches: AsyncGenerator<readonly CsvRow[]>): Promise
 
 async function* toInputRows(
   batches: AsyncIterable<readonly CsvRow[]>,
-  { fields, more }: Pick<ReturnType<typeof mapColumns>, 'fields' | 'more'>,
+  {
+    fields,
+    more,
+    reading,
+  }: Pick<ReturnType<typeof mapColumns>, 'fields' | 'more'> & {
+    readonly reading: OpenReading | undefined
+  },
   kind: RecordKind,
   map: ImportOptions['map'],
 ): AsyncGenerator<InputRow[]> {
@@ -183,6 +222,7 @@ async function* toInputRows(
       if (hasMany(kind, field)) raw[field] = joinPhones(raw[field], others)
       else raw[field] ??= others[0]
     }
+    reading?.complete(raw, (place) => cells[place])
   }
   for await (const rows of batches)
     yield rows
@@ -248,7 +288,7 @@ function readJsonRows(
   kind: RecordKind,
   head: string,
   texts: AsyncIterable<string>,
-  { map = {} }: ImportOptions,
+  { map = {}, source }: ImportOptions,
 ): InputRows {
   const pieces = /^\s*\[/.test(head) ? readArray(texts) : splitLines(texts)
   const named = Object.entries(map).map(([field, key]) => [key, checkField(kind, field)] as const)
@@ -267,8 +307,25 @@ function readJsonRows(
     return field
   }
   const complete = createProfileUrls(kind, map)
+  const openData: { reading: OpenReading | undefined } = { reading: undefined }
+  let keysOfSet: readonly string[] | undefined
+  /** The first record says what the file is of. */
+  const recognise = (raw: Fields): void => {
+    if (keysOfSet) return
+    keysOfSet = Object.keys(raw)
+    openData.reading = openReadingOf(kind, keysOfSet, source)
+    if (!openData.reading) return
+    Object.assign(mapping, openData.reading.mapping)
+    ignored.push(...openData.reading.ignored)
+  }
   const toRecord = (raw: Fields): Fields => {
     const record: Record<string, unknown> = {}
+    recognise(raw)
+    if (openData.reading) {
+      for (const [key, field] of keys) record[field] = raw[key]
+      openData.reading.complete(record, (at) => raw[keysOfSet?.[at] ?? ''])
+      return record
+    }
     for (const [key, value] of Object.entries(raw)) {
       const field = toField(key)
       if (field === undefined) continue
@@ -291,7 +348,7 @@ function readJsonRows(
   const batches = async function* () {
     for await (const some of pieces) yield some.map(toRow)
   }
-  return { mapping, ignored, samples, batches: batches() }
+  return { mapping, ignored, samples, openData, batches: batches() }
 }
 
 /** Maximum length of a value that is shown. */

@@ -43,7 +43,11 @@ const batchSize = 5_000
 
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers = {
-  companies: (ids: Ids) => (raw: Fields, leaveOut: LeaveOut) => prepareCompany(raw, ids, leaveOut),
+  companies: (ids: Ids, { openData }: FileColumns) => {
+    // What open data says of a company without domain and profile is added to the one of that name.
+    return (raw: Fields, leaveOut: LeaveOut) =>
+      prepareCompany(raw, ids, leaveOut, openData?.reading !== undefined)
+  },
   people: (ids: Ids) => {
     const makeId = createIdGenerator(ids)
     return (raw: Fields, leaveOut: LeaveOut) => preparePerson(raw, ids, makeId, leaveOut)
@@ -72,7 +76,7 @@ export async function* prepareRows(
   ids: Ids,
   keepsRows = false,
 ): AsyncGenerator<PreparedBatch> {
-  const prepare: Prepare = preparers[kind](ids)
+  const prepare: Prepare = preparers[kind](ids, columns)
   const identifying = new Set(requiredFields[kind].flat())
   let records: PreparedRecord[] = []
   let rejected: RejectedRecord[] = []

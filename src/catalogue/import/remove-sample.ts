@@ -143,21 +143,21 @@ async function removePeople(context: ImportContext, connection: Connection): Pro
   return kept.length
 }
 
-const columns = 'key, domain, network_id, slug, name, record'
+const columns = 'key, domain, network_id, slug, name, country, source, record'
 /** Where own people work, and what own jobs are at. */
 const named = `SELECT company FROM people UNION SELECT company FROM jobs`
 /** Those that own companies use keep the names that the sample gave them, which are no invention. */
 const unusedTechnologies = `DELETE FROM technologies
   WHERE NOT EXISTS (SELECT 1 FROM company_technologies AS used WHERE used.technology = technologies.key)`
 
-type CompanyRow = Kept & CompanyKeys
+type CompanyRow = Kept & CompanyKeys & { readonly country: string | null; readonly source: number | null }
 
 async function removeCompanies(context: ImportContext, connection: Connection): Promise<number> {
   const rows = await connection.all<Omit<CompanyRow, 'own'> & { own: string | null }>(
     `SELECT ${columns}, own FROM companies JOIN (SELECT key AS at, own FROM sample_records WHERE kind = 'companies') AS s
       ON s.at = companies.key WHERE own IS NOT NULL OR key IN (${named}) ORDER BY key`,
   )
-  for (const table of ['company_technologies', 'headcount_history', 'headcount_growth'])
+  for (const table of ['company_technologies', 'headcount_history', 'headcount_growth', 'company_statements'])
     await connection.run(`DELETE FROM ${table} WHERE company IN (${noted('companies')})`)
   const changes = rows.map(({ own, ...before }) => {
     const account = JSON.parse(before.record) as StoredAccount
@@ -190,7 +190,7 @@ const removers = {
 
 /** Returns what becomes of a company: it is written anew over its row, with its key. */
 const restored = <B extends Omit<CompanyRow, 'own'>>(before: B, row: ReturnType<typeof toCompanyRow>) => ({
-  row: { ...row, key: before.key },
+  row: { ...row, key: before.key, source: before.source },
   before,
   hasNewTexts: true,
   isNewRow: true,

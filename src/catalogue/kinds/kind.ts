@@ -4,6 +4,7 @@ import type { Encoding } from '../../csv/detect-encoding.js'
 import type { FooterCounter } from '../../csv/footer.js'
 import type { LeftOutValue } from '../../csv/names.js'
 import type { UncalculatedColumn } from '../../csv/uncalculated.js'
+import type { OpenReading } from '../open-data/read.js'
 
 export const kinds = ['companies', 'people', 'jobs', 'posts'] as const
 
@@ -23,6 +24,14 @@ export interface ImportOptions {
   readonly skipLines?: number
   /** False where the first row of a CSV file is data; recognised when absent. */
   readonly header?: boolean
+  /** The set of open data that a file of companies is of; recognised by its header by default. `own` is none. */
+  readonly source?: string
+  /** The day of the snapshot of open data. */
+  readonly snapshot?: string
+  /** Whether companies are added of which open data has neither domain nor profile; by default known ones are completed. */
+  readonly create?: boolean
+  /** Whether a record is wanted, as it would be stored. Companies have every key then. */
+  readonly where?: (record: Fields) => boolean
   /** Returns records with null in place of those about people and companies that are suppressed. */
   readonly withoutSuppressed?: (records: readonly unknown[]) => Promise<readonly unknown[]>
   /** Called after each commit with the number of records processed so far. */
@@ -71,6 +80,8 @@ export interface InputRows {
   readonly notes?: readonly Note[]
   /** The rows below the records of a CSV file, as far as it is read. */
   readonly footer?: FooterCounter
+  /** The set of open data that the file is of, once that is known. */
+  readonly openData?: { reading: OpenReading | undefined }
   /** Columns of a sheet with formulas that have no stored value. */
   readonly uncalculated?: readonly UncalculatedColumn[]
   /** Absent where the file is not CSV. */

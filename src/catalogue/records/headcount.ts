@@ -93,8 +93,11 @@ export const toGrowthPercent = (base: number | null, now: number): number | null
 
 export type PreparedCompany = ReturnType<typeof prepareCompany>
 
-/** Reads a company. Throws when nothing identifies it: no domain, network id or profile url. */
-export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut) {
+/**
+ * Reads a company. Throws when nothing identifies it: no domain, network id or profile url, nor, where that is enough, a name
+ * and a country.
+ */
+export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut, byName = false) {
   const { technology_details, headcount_history, technologies, ...account } = readFields(
     fields.companies,
     moveRangeToSize(splitNameAndDomain(raw, 'name', 'domain')),
@@ -108,14 +111,19 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
   if (website?.includes('@') && !website.includes('/')) delete account.website
   const profiles = readProfiles(account, leaveOut)
   readCompanyPhone(account, leaveOut)
-  if (domain === undefined && profiles.length === 0)
-    throw invalid('a company needs a domain, a network_id or a network_url')
+  const name = account.name === undefined ? undefined : foldName(account.name)
+  const isNamed = domain === undefined && profiles.length === 0
+  if (isNamed && !(byName && name && account.country))
+    throw invalid(
+      byName
+        ? 'a company needs a domain, a profile, or a name and a country'
+        : 'a company needs a domain, a network_id or a network_url',
+    )
   const uses =
     readOr(leaveOut, 'technology_details', technology_details, (details) =>
       readUses(technologies, details),
     ) ?? readUses(technologies, undefined)
   if (domain !== undefined) account.domain = domain
-  const name = account.name === undefined ? undefined : foldName(account.name)
   if (account.name !== undefined) account.cleaned_name ??= cleanName(account.name, name)
   if (account.headcount !== undefined) account.employee_range ??= toCompanySize(account.headcount)
   if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
@@ -127,6 +135,8 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
   }
   return {
     profiles,
+    /** Whether only its name and country tell which company it is. */
+    isNamed,
     /** Its row as a new company, with a new id unless it has one. */
     row: toCompanyRow({ id: ids.uuid(), ...account }, names),
     uses,

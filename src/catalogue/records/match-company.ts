@@ -19,6 +19,7 @@ import { fields } from './fields.js'
 export interface CompanyMatch extends CompanyKeys {
   readonly key: number
   readonly country: string | null
+  readonly source: number | null
   readonly record: string
 }
 
@@ -29,7 +30,7 @@ export const maxPerProfile = 100
 /** A longer text is no name with tags. */
 const maxNameLength = 300
 
-const columns = 'SELECT key, domain, network_id, slug, name, country, record FROM companies WHERE'
+const columns = 'SELECT key, domain, network_id, slug, name, country, source, record FROM companies WHERE'
 const byDomain = `${columns} domain = ?`
 const byId = `${columns} network_id = ${boundText} ORDER BY key LIMIT ${maxPerProfile}`
 const bySlug = `${columns} slug = ${boundText} ORDER BY key LIMIT ${maxPerProfile}`
@@ -203,7 +204,15 @@ function findTaggedPlace(folded: string): TaggedPlace | undefined {
 /** A stored company: an account with its id and without absent keys. */
 export type StoredAccount = Partial<Account> & Pick<Account, 'id'>
 
-const { technology_details: _, headcount_history: __, ...accountFields } = fields.companies
+const {
+  technology_details: _,
+  headcount_history: __,
+  original_name: ___,
+  legal_name: ____,
+  registry_number: _____,
+  registry_status: ______,
+  ...accountFields
+} = fields.companies
 /** An account of which nothing is known. */
 const unknown = {
   ...Object.fromEntries(Object.keys(accountFields).map((name) => [name, null])),
@@ -223,7 +232,9 @@ export interface CompanyKeys {
 }
 
 /** A company as it is stored: the values that it is found by, and columns that repeat facts of its record for searches. */
-export type CompanyRow = CompanyKeys & ReturnType<typeof toCompanyFacts> & StoredTexts
+export type CompanyRow = CompanyKeys &
+  ReturnType<typeof toCompanyFacts> &
+  StoredTexts & { readonly source: number | null }
 
 /** The JSON of a record, and the texts that keyword searches find it by. */
 export interface StoredTexts {
@@ -231,9 +242,14 @@ export interface StoredTexts {
   readonly texts: readonly string[]
 }
 
-export const toCompanyRow = (account: StoredAccount, keys: CompanyKeys): CompanyRow => ({
+export const toCompanyRow = (
+  account: StoredAccount,
+  keys: CompanyKeys,
+  source: number | null = null,
+): CompanyRow => ({
   ...keys,
   ...toCompanyFacts(account),
+  source,
   record: JSON.stringify(account),
   texts: toCompanyTexts(account),
 })

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../api/calls/errors.js'
 import type { Fields } from '../../api/values/objects.js'
-import { foldName } from '../../identity/name.js'
+import { foldName, foldText } from '../../identity/name.js'
 import type { NetworkProfile } from '../../identity/profile.js'
 import { invalid, isInvalid } from '../../identity/readers.js'
 import type { Connection } from '../../storage/driver/connection.js'
@@ -28,12 +28,24 @@ import {
   toCompanyRow,
   toCompanyTexts,
 } from './match-company.js'
+import {
+  countSources,
+  joinStatements,
+  nameSources,
+  readStatements,
+  type Statement,
+  writeStatements,
+} from './sources.js'
 import { hasDetails, type TechnologyDetails, writeUses } from './technologies.js'
 
-type KnownCompany = Candidate & CompanyKeys & { readonly record: string }
+export type KnownCompany = Candidate &
+  CompanyKeys & { readonly record: string; readonly country: string | null; readonly source: number | null }
 
 const keyColumns = ['domain', 'network_id', 'slug', 'name'] as const
-const companyTable = { name: 'companies', columns: ['key', ...keyColumns, 'record'] } as const
+const companyTable = {
+  name: 'companies',
+  columns: ['key', ...keyColumns, 'country', 'source', 'record'],
+} as const
 /** What tells whether a company is there, without its record. */
 const companyKeyTable = { name: 'companies', columns: ['key', ...keyColumns] } as const
 /** The same of one with a domain, which needs no more to be found. */
@@ -45,6 +57,10 @@ interface CompanyChange extends TextChange<CompanyRow & Candidate, KnownCompany>
   readonly earlierUses: readonly string[]
   readonly uses: readonly TechnologyDetails[] | undefined
   readonly history: readonly HeadcountEntry[] | undefined
+  /** What several say of it; absent where only one does. */
+  readonly statements?: readonly Statement[] | undefined
+  /** The sources that it was not counted among, and is from now on; and those that it is no more. */
+  readonly counted?: readonly (readonly [source: number, change: number])[]
 }
 
 /** Adds companies, or merges them into the stored ones with their domain, else their profile. */
@@ -52,7 +68,14 @@ export async function importCompanies(context: ImportContext, companies: readonl
   const known = new CompaniesInImport(context, true)
   await known.readDomains(companies.map(({ row }) => row.domain ?? undefined))
   await known.readProfiles(companies)
-  const outcomes = decideEach(companies, (company) => known.decide(company).outcome)
+  if (context.open) {
+    await known.readNames(
+      companies.flatMap(({ isNamed, row }) => (isNamed && row.name ? [row.name] : [])),
+      maxPerProfile,
+    )
+  }
+  await known.readStatements()
+  const outcomes = decideEach(companies, (company) => known.take(company))
   await known.keep()
   return outcomes
 }
@@ -61,6 +84,8 @@ export async function importCompanies(context: ImportContext, companies: readonl
 class CompaniesInImport {
   readonly #known = new Candidates<KnownCompany>([])
   readonly #changes: CompanyChange[] = []
+  #statements: ReadonlyMap<number, readonly Statement[]> = new Map()
+  #sourceNames: ReadonlyMap<number, string> = new Map()
 
   /** Companies that are only looked for, or created, are read without their records. */
   constructor(
@@ -74,8 +99,46 @@ class CompaniesInImport {
   }
 
   /** Reads of the companies with one of these folded names as many as show whether it is one. */
-  readNames(names: readonly string[]): Promise<void> {
-    return this.#read(companyKeyTable, [lookUp('companies', 'name', names, 2)])
+  readNames(names: readonly string[], max = 2): Promise<void> {
+    const table = this.isMerged ? companyTable : companyKeyTable
+    return this.#read(table, [lookUp('companies', 'name', names, max)])
+  }
+
+  /** Reads what several say of the companies that are known, where one of them is open data. */
+  async readStatements(): Promise<void> {
+    const { target } = this.context
+    const known = this.#known.all().filter(({ source }) => source !== null)
+    if (known.length === 0) return
+    this.#sourceNames = await target.read(nameSources)
+    const keys = known.map(({ key }) => key)
+    this.#statements = await target.read((connection) => readStatements(connection, keys))
+  }
+
+  /** Adds a company, or what it says to a known one. One of open data that only has a name is added to a known one. */
+  take(company: PreparedCompany): Outcome {
+    if (!company.isNamed) return this.decide(company).outcome
+    const before = this.findNamed(company)
+    if (!before && !this.context.open?.creates) return 'unknown'
+    return this.#keepChange(before ? this.#merge(before, company) : this.#add(company)).outcome
+  }
+
+  /** Returns the only company of the same name and country; never one that has another number in its register. */
+  findNamed({ row }: PreparedCompany): KnownCompany | undefined {
+    const there = row.name === null ? [] : this.#known.find('name', row.name)
+    if (there.length >= maxPerProfile) return undefined
+    const said = JSON.parse(row.record) as RegisteredAccount
+    const fitting = there
+      .filter(({ country }) => country === row.country)
+      .map((company) => ({ company, account: JSON.parse(company.record) as RegisteredAccount }))
+    const isSame = ({ account }: (typeof fitting)[number]) =>
+      account.registry_number !== undefined && account.registry_number === said.registry_number
+    const left = fitting.filter(
+      ({ account }) =>
+        (account.registry_number === undefined || said.registry_number === undefined) &&
+        !hasOtherForm(account.name ?? '', said.name ?? ''),
+    )
+    const [only, another] = fitting.some(isSame) ? fitting.filter(isSame) : left
+    return another ? undefined : only?.company
   }
 
   async #read(...[table, lookups]: Parameters<ImportContext['target']['readRows']>): Promise<void> {
@@ -125,7 +188,10 @@ class CompaniesInImport {
   /** Decides whether a company is new, or what it changes of a stored one. */
   decide(company: PreparedCompany): { readonly key: number; readonly outcome: Outcome } {
     const before = this.find(company)
-    const change = before ? this.#merge(before, company) : this.#add(company)
+    return this.#keepChange(before ? this.#merge(before, company) : this.#add(company))
+  }
+
+  #keepChange(change: CompanyChange): { readonly key: number; readonly outcome: Outcome } {
     this.#changes.push(change)
     this.#known.set(change.row)
     return { key: change.row.key, outcome: toOutcome(change) }
@@ -137,10 +203,12 @@ class CompaniesInImport {
 
   #add(company: PreparedCompany): CompanyChange {
     const { row, uses, history } = company
+    const source = this.context.open?.source ?? null
     return {
       said: () => toSaid(company),
       // A copy would take as long as everything else here.
-      row: Object.assign(row, { key: this.context.nextKey('companies') }),
+      row: Object.assign(row, { key: this.context.nextKey('companies'), source }),
+      counted: source === null ? [] : [[source, 1]],
       before: undefined,
       hasNewTexts: true,
       isNewRow: true,
@@ -150,29 +218,96 @@ class CompaniesInImport {
     }
   }
 
+  /**
+   * Decides whose word counts, and what is noted of who said what. Open data only completes what others say, and a newer
+   * snapshot replaces an earlier one of the same set; own data replaces what open data says.
+   */
+  #attribute(before: KnownCompany, company: PreparedCompany) {
+    const { open } = this.context
+    const now = open?.source ?? null
+    const there = this.#statements.get(before.key)
+    const isSameSet = (source: number | null) =>
+      source !== null && open !== undefined && (source === now || this.#sourceNames.get(source) === open.name)
+    const isAlone = !there && (open ? isSameSet(before.source) : before.source === null)
+    const earlier = there ?? [[before.source, withoutId(before.record)] as const]
+    const others = earlier.filter(([source]) => !isSameSet(source))
+    const replaced = earlier.flatMap(([source]) => (source !== null && isSameSet(source) ? [source] : []))
+    const own = earlier.filter(([source]) => source === null)
+    const said: Statement = open
+      ? [now, company.isNamed && others.length > 0 ? registeredOf(toSaid(company)) : toSaid(company)]
+      : [null, Object.assign({}, ...own.map(([, fields]) => fields), toSaid(company)) as Fields]
+    return {
+      source: open && (before.source === null || isSameSet(before.source)) ? now : before.source,
+      statements: isAlone
+        ? undefined
+        : [...(open ? others : earlier.filter((one) => !own.includes(one))), said],
+      counted: open ? [[open.source, 1] as const, ...replaced.map((source) => [source, -1] as const)] : [],
+    }
+  }
+
   #merge(before: KnownCompany, company: PreparedCompany): CompanyChange {
     const { row, uses, history } = company
     const account = JSON.parse(before.record) as StoredAccount
+    const said = JSON.parse(row.record) as StoredAccount
+    const { source, statements, counted } = this.#attribute(before, company)
+    const { domain, network_id, slug } = row
+    const {
+      technology_details: _,
+      headcount_history: __,
+      ...joined
+    } = statements ? joinStatements(statements) : ({ ...account, ...said } as Fields)
+    const { name } = joined as { readonly name?: string }
     const merged = toCompanyRow(
-      { ...account, ...(JSON.parse(row.record) as StoredAccount), id: account.id },
+      { ...joined, id: account.id },
       {
-        domain: row.domain ?? before.domain,
-        network_id: row.network_id ?? before.network_id,
-        slug: row.slug ?? before.slug,
-        name: row.name ?? before.name,
+        domain: domain ?? before.domain,
+        network_id: network_id ?? before.network_id,
+        slug: slug ?? before.slug,
+        name: name === undefined ? before.name : foldName(name),
       },
+      source,
     )
+    if (statements) this.#statements = new Map(this.#statements).set(before.key, statements)
     return {
       said: () => toSaid(company),
+      statements,
+      counted,
       row: Object.assign(merged, { key: before.key }),
       before,
       hasNewTexts: toCompanyTexts(account).some((text, index) => text !== merged.texts[index]),
-      isNewRow: merged.record !== before.record,
+      isNewRow: merged.record !== before.record || merged.source !== before.source,
       earlierUses: account.technologies ?? [],
       uses,
       history,
     }
   }
+}
+
+/** What registers say of a company, which no other source does. */
+type RegisteredAccount = StoredAccount & { readonly registry_number?: string }
+const registered = ['legal_name', 'registry_number', 'registry_status', 'city', 'founded_year'] as const
+
+const registeredOf = (said: Fields): Fields =>
+  Object.fromEntries(registered.flatMap((field) => (said[field] === undefined ? [] : [[field, said[field]]])))
+
+/** Whether two names of the same words have legal forms that differ, such as Ltd and LLP. */
+function hasOtherForm(one: string, other: string): boolean {
+  const [form, otherForm] = [formOf(one), formOf(other)]
+  return form !== '' && otherForm !== '' && form !== otherForm
+}
+
+function formOf(name: string): string {
+  const [whole, core] = [foldText(name), foldName(name)]
+  const form = whole.startsWith(core) ? whole.slice(core.length).trim() : ''
+  return sameForms[form] ?? form
+}
+
+const sameForms: Readonly<Record<string, string>> = {
+  limited: 'ltd',
+  'public limited company': 'plc',
+  'limited liability partnership': 'llp',
+  incorporated: 'inc',
+  corporation: 'corp',
 }
 
 const toColumn = ({ id, slug }: NetworkProfile): [column: 'slug' | 'network_id', value: string] =>
@@ -182,6 +317,11 @@ const toColumn = ({ id, slug }: NetworkProfile): [column: 'slug' | 'network_id',
 function toOutcome({ before, isNewRow, uses, history }: CompanyChange): Outcome {
   if (!before) return 'added'
   return isNewRow || uses?.some(hasDetails) || history ? 'updated' : 'unchanged'
+}
+
+function withoutId(record: string): Fields {
+  const { id: _, ...account } = JSON.parse(record) as StoredAccount
+  return account
 }
 
 /** Returns what an imported company says, without the id that it may have been given. */
@@ -205,6 +345,12 @@ export async function writeCompanies(
   writeRows(connection, 'companies', changed, keyColumns, ['id'])
   await writeUses(connection, changes)
   await writeHeadcountHistory(connection, changes)
+  const said = changes.flatMap(({ row, statements }) => (statements ? [[row.key, statements] as const] : []))
+  await writeStatements(connection, new Map(said))
+  const counts = new Map<number, number>()
+  for (const { counted = [] } of changes)
+    for (const [source, change] of counted) counts.set(source, (counts.get(source) ?? 0) + change)
+  countSources(connection, counts)
 }
 
 export interface Employer {

@@ -15,7 +15,8 @@ CREATE TABLE companies (
   industry_name {text},
   company_type {text},
   revenue {real},
-  revenue_currency {text}{lastColumns}
+  revenue_currency {text},
+  source {int}{lastColumns}
 ){strict};
 CREATE TABLE technologies (
   key {identity},
@@ -106,6 +107,24 @@ CREATE TABLE origins (
   has_people {int} NOT NULL,
   imported_at {int}
 ){clustered};
+-- Open data that companies were imported from: their `source` is the first that they were in. `companies` counts those that
+-- it says something about.
+CREATE TABLE sources (
+  key {identity},
+  name {text} NOT NULL,
+  snapshot {text} NOT NULL,
+  title {text} NOT NULL,
+  licence {text} NOT NULL,
+  companies {int} NOT NULL,
+  imported_at {int} NOT NULL,
+  UNIQUE (name, snapshot)
+){strict};
+-- What several say of one company, in the order in which they said it: pairs of a source, or null for own data, and what it
+-- says in the format of an import.
+CREATE TABLE company_statements (
+  company {int} PRIMARY KEY REFERENCES companies (key),
+  said {text} NOT NULL
+){strict};
 -- Which records the sample wrote. `own` is what own data says of one, in the format of an import; null where it says nothing.
 CREATE TABLE sample_records (
   kind {text} NOT NULL,

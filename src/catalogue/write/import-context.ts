@@ -8,8 +8,11 @@ import { dialectOf } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/keyword.js'
 import type { RecordKind } from '../kinds/kind.js'
 
-/** Whether a record was new, and whether a known one differs from what was stored; or why it is rejected. */
-export type Outcome = 'added' | 'updated' | 'unchanged' | Refusal
+/**
+ * Whether a record was new, and whether a known one differs from what was stored; `unknown` where it only adds to a known one,
+ * and there is none; or why it is rejected.
+ */
+export type Outcome = 'added' | 'updated' | 'unchanged' | 'unknown' | Refusal
 
 /** A row as it is decided; `before` is the row that it replaces. */
 export interface Change<Row extends Candidate = Candidate, Before = Candidate> {
@@ -29,6 +32,8 @@ export interface TextChange<Row extends Candidate, Before> extends Change<Row, B
 /** The catalogue that records are imported into, or for a dry run what it would have become. */
 export interface ImportTarget {
   readMaxKey(table: RecordKind): Promise<number>
+  /** Reads what is stored beside the rows that are imported. */
+  read<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   readRows<Row extends Candidate>(table: CandidateTable, lookups: readonly Lookup[]): Promise<Row[]>
   /** Keeps changes of a table; `write` writes them into a catalogue. */
   keep<C extends Change>(
@@ -44,6 +49,7 @@ export const toImportTarget = (
   note: (kind: RecordKind, changes: readonly Change[]) => Promise<void>,
 ): ImportTarget => ({
   readMaxKey: (table) => readMaxKey(connection, table),
+  read: (work) => work(connection),
   readRows: (table, lookups) => readRows(connection, table, lookups),
   keep: async ({ name }, changes, write) => {
     if (changes.length === 0) return
@@ -54,6 +60,7 @@ export const toImportTarget = (
 
 /** A target that keeps decided rows in `scratch`, a SQLite database with an empty catalogue, and only reads the real one. */
 export const toDryRunTarget = (real: Connection, scratch: Connection): ImportTarget => ({
+  read: (work) => work(real),
   readMaxKey: async (table) => Math.max(await readMaxKey(real, table), await readMaxKey(scratch, table)),
   async readRows<Row extends Candidate>(table: CandidateTable, lookups: readonly Lookup[]) {
     const stored = await readRows<Row>(real, table, lookups)
@@ -92,10 +99,22 @@ async function readRows<Row>(
   )
 }
 
+/** A set of open data that is imported: its name, its row among the sources, and whether it adds companies by name alone. */
+export interface OpenImport {
+  readonly name: string
+  readonly source: number
+  readonly creates: boolean
+}
+
 /** The transaction that a portion of records is imported in. */
 export type ImportContext = Awaited<ReturnType<typeof createImportContext>>
 
-export async function createImportContext(kind: RecordKind, target: ImportTarget, ids: Pick<Ids, 'uuid'>) {
+export async function createImportContext(
+  kind: RecordKind,
+  target: ImportTarget,
+  ids: Pick<Ids, 'uuid'>,
+  open?: OpenImport,
+) {
   const maxKeys = new Map<RecordKind, number>()
   // Other kinds may create companies.
   for (const table of new Set<RecordKind>([kind, 'companies']))
@@ -103,6 +122,8 @@ export async function createImportContext(kind: RecordKind, target: ImportTarget
   return {
     target,
     ids,
+    /** The open data that is imported; `undefined` for any other file. */
+    open,
     /** Number of companies created because another record named them. */
     createdCompanies: 0,
     /** Returns the key of the next row of a table. Only one transaction at a time adds rows. */
@@ -183,6 +204,8 @@ export class Candidates<Row extends Candidate> {
     for (const [column, keys] of this.#indexes)
       if (!before || before[column] !== row[column]) addKey(keys, row[column], row.key)
   }
+
+  all = (): Row[] => [...this.#rows.values()]
 
   /** Returns the rows that have a value in a column, the oldest first. */
   find<Column extends keyof Row>(column: Column, value: Row[Column]): Row[] {

@@ -57,6 +57,7 @@ export function addBatchOptions(command: Command, operation: Operation, shape: S
           ...known,
           ...selecting,
           ...(operation.starts === 'import' ? exploded : manyOf(operation, shape) ? writing : others),
+          ...(operation.id === 'accounts.enrich' ? provenance : {}),
           ...(isPriced(operation) ? running : free),
           ...(operation.quota === 'profiles' ? quota : {}),
         }
@@ -110,6 +111,10 @@ const writing = optionRows({
   onlyMissing: ['<field>', 'skip rows that have this result; fill the others in place'],
   explode: ['', 'a row for each result, instead of all results in one cell'],
   excel: ['', 'write for a spreadsheet: byte order mark, delimiter of your locale'],
+})
+
+const provenance = optionRows({
+  sources: ['', 'also say which open data it is from, of what day, and under what licence'],
 })
 
 const summary = optionRows({
@@ -169,6 +174,7 @@ type Given = OptionsOf<
     typeof known &
     typeof selecting &
     typeof writing &
+    typeof provenance &
     typeof running &
     typeof quota &
     typeof storedAnswers &
@@ -283,6 +289,7 @@ export function choicesOf(context: StreamsContext, { options }: Invocation<Given
     layout: globals.layout,
     fields: fieldsOf(globals),
     explode: options.explode === true,
+    openSources: options.sources === true,
     ...selectChoicesOf(context, options),
     onlyMissing: options.onlyMissing,
   }

@@ -107,6 +107,12 @@ export function momentMs(text: string): number {
   return at
 }
 
+/** Reads a day such as 2026-03-01. */
+export function day(text: string): string {
+  if (dayOf(text) === undefined) throw new InvalidArgumentError('Write a day like 2026-03-01.')
+  return text
+}
+
 export const endMs = (text: string): number => momentMs(text) + (text.length === 10 ? dayMs : 0)
 
 /** A moment that was typed, in milliseconds since 1970; `now` is that of the clock it is about. */

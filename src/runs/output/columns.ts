@@ -158,7 +158,11 @@ export interface ResultRequest {
   readonly shape: Shape
   /** What is the same in every row. */
   readonly constants: Input
-  readonly choices?: { readonly explode?: boolean; readonly sources?: boolean }
+  readonly choices?: {
+    readonly explode?: boolean
+    readonly sources?: boolean
+    readonly openSources?: boolean
+  }
 }
 
 /** Returns how a reply holds several results; `undefined` where it has one. */
@@ -174,13 +178,18 @@ export function rowColumnsOf(asked: ResultRequest, explode: boolean) {
   const many = manyOf(operation, shape)
   if (many && explode) {
     const columns = explodedColumns(shape.output, many)
-    return { usual: columns, all: columns }
+    return { usual: columns.filter((column) => !isUnusual(column, asked)), all: columns }
   }
   const usual = usualColumns(asked, many)
   const names = new Set(usual.map(({ name }) => name))
   const others = resultColumns(shape.output).filter(({ name }) => !names.has(name))
   return { usual, all: [...usual, ...others] }
 }
+
+/** Columns that only open data fills. */
+const openColumns = ['_source_name', '_source_date', '_source_licence']
+/** What only registers say of a company: it is written where it is asked for. */
+const registerColumns = ['original_name', 'legal_name', 'registry_number', 'registry_status']
 
 /** Columns that say who gave a value: only data vendors of the user's own fill them. */
 const sourceColumns = [
@@ -192,11 +201,19 @@ const sourceColumns = [
   'not_asked',
 ]
 
+/** Whether a column is written only where it is asked for: what open data says beside what other records have. */
+function isUnusual({ name }: ResultColumn, { choices }: ResultRequest): boolean {
+  const own = name.slice(name.lastIndexOf('.') + 1)
+  return registerColumns.includes(own) || (openColumns.includes(own) && !choices?.openSources)
+}
+
 function usualColumns(request: ResultRequest, many: Many | undefined): ResultColumn[] {
   const columns = askedColumns(request, many)
-  if (!request.choices?.sources) return columns.filter(({ name }) => !sourceColumns.includes(name))
+  const left = request.choices?.sources ? [] : sourceColumns
+  const kept = columns.filter((column) => !left.includes(column.name) && !isUnusual(column, request))
+  if (!request.choices?.sources) return kept
   const show = (list: unknown) => Array.isArray(list) && notAskedText(list)
-  return columns.map((column) => (column.name === 'not_asked' ? { ...column, show } : column))
+  return kept.map((column) => (column.name === 'not_asked' ? { ...column, show } : column))
 }
 
 function askedColumns(

@@ -1,6 +1,7 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { parseSubject } from '../../../catalogue/erasure/subject.js'
 import type { Subject } from '../../../catalogue/erasure/tables.js'
+import type { SourceRemoval } from '../../../catalogue/import/forget-source.js'
 import type { RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { Stats } from '../../../catalogue/lookup/lookups.js'
 import { purgeRunReplies, purgeWork } from '../../../engine/admin/erasure.js'
@@ -19,12 +20,19 @@ import {
   thisMachine,
 } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
-import { catalogueOption, durationMs, optionRows, withCatalogueOption } from '../../options/values.js'
+import {
+  catalogueOption,
+  durationMs,
+  type OptionsOf,
+  optionRows,
+  withCatalogueOption,
+} from '../../options/values.js'
 import { print, printRecords } from '../../output/print.js'
+import { startProgress } from '../../output/progress.js'
 import { canAsk, confirmLoss } from '../../output/prompt.js'
-import { countOf, listCounts } from '../../output/text.js'
+import { countOf, formatNumber, listCounts } from '../../output/text.js'
 import { hasCatalogue, openOwnEngine } from '../../target/local-target.js'
-import { importCommand, kindArgument } from './import.js'
+import { countRecords, importCommand, kindArgument, warnOfNewLookups } from './import.js'
 import {
   type ExistingDatabases,
   exportPerson,
@@ -35,17 +43,25 @@ import {
   placesOf,
 } from './person.js'
 import { sampleCommand } from './sample.js'
+import { sourcesCommand } from './sources.js'
 
 export const dataCommand: CommandFactory = ({ command, group }) =>
-  group('data', 'The local catalogue: import, sample, stats, export, forget, purge', [
+  group('data', 'The local catalogue: import, sample, sources, stats, export, forget, purge', [
     importCommand,
     sampleCommand,
-    command('stats', 'Count the records of each kind')
+    sourcesCommand,
+    command('stats', 'Count the records of each kind, and name the open data among them')
       .withOptions(catalogueOption)
       .printResult(async (outer, { options }) => {
         const context = withCatalogueOption(outer, options)
         await requireData(context)
-        return (await hasCatalogue(context.home)) ? (await context.catalogue()).stats() : nothing
+        if (!(await hasCatalogue(context.home))) return nothing
+        const catalogue = await context.catalogue()
+        const sources = (await catalogue.sources()).map(({ key: _, imported_at, ...source }) => ({
+          ...source,
+          imported_at: new Date(imported_at).toISOString(),
+        }))
+        return { ...(await catalogue.stats()), ...(sources.length > 0 ? { sources } : {}) }
       }),
     command('export', 'Print all records of a kind, oldest first, or everything about one person')
       .addArgument(kindArgument('[kind]'))
@@ -75,12 +91,13 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
         }
         await printRecords(context, records, { columns: columns[kind], isStream: true })
       }),
-    command('forget', 'Delete everything that is stored about a person')
+    command('forget', 'Delete everything that is stored about a person, or from open data')
       .argument('[person]', 'an email address, professional or personal, or the url of a profile')
       .withOptions(forgetOptions)
       .run(async (outer, { args, options }) => {
         const context = withCatalogueOption(outer, options)
-        const { profileUrl, dryRun = false, suppress = false } = options
+        const { profileUrl, dryRun = false, suppress = false, source } = options
+        if (source !== undefined) return forgetOpenData(context, source, args[0] ?? profileUrl, options)
         const subject = readSubject(args[0], profileUrl)
         const now = context.clock.now()
         const { erased, words } = await findEverywhere(context, subject, async (found, stored) => {
@@ -172,11 +189,46 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
 }
 
 const forgetOptions = optionRows({
+  source: ['<name>', 'what was imported from this open data (data sources), instead of a person'],
   profileUrl: ['<url>', 'the person with this profile, where the address is not known'],
   dryRun: ['', 'only show what would be deleted'],
   suppress: ['', 'also never look the person up again, or let an import bring them back; keeps hashes only'],
   ...catalogueOption,
 })
+
+async function forgetOpenData(
+  context: Context,
+  source: string,
+  person: string | undefined,
+  { dryRun = false, suppress }: OptionsOf<typeof forgetOptions>,
+): Promise<void> {
+  if (person !== undefined || suppress)
+    throw new UsageError(
+      `--source cannot be used with ${suppress ? '--suppress' : 'a person'}.`,
+      'Open data is forgotten as a whole: leave the other out.',
+    )
+  if (!(await hasCatalogue(context.home))) await requireWorkspace(context, 'engine')
+  const catalogue = await context.catalogue()
+  const described = (found: SourceRemoval) =>
+    `${countRecords('companies', found.removed)}${found.kept > 0 ? `, and what it says of ${formatNumber(found.kept)} others` : ''}`
+  if (!dryRun && !context.globals.yes) {
+    const found = await catalogue.forgetSource(source, true)
+    if (found.removed + found.kept > 0) await confirmLoss(context, `This deletes ${described(found)}.`)
+  }
+  const progress = await startProgress(
+    context,
+    ({ rows }: { readonly rows: number }) => `${formatNumber(rows)} companies`,
+  )
+  const found = await catalogue
+    .forgetSource(source, dryRun, (rows) => progress.update({ rows }))
+    .finally(() => progress.stop())
+  const isNone = found.removed + found.kept === 0
+  const text = isNone
+    ? `Nothing was imported from ${source}.`
+    : `${dryRun ? 'Would delete' : 'Deleted'} ${described(found)}.`
+  await print(context, { source, dry_run: dryRun, ...found }, { layout: () => `${text}\n` })
+  if (!dryRun && !isNone) await warnOfNewLookups(context)
+}
 
 /** Returns the person with an email address or the URL of a profile, of which only one may be given. */
 function readSubject(person: string | undefined, profileUrl: string | undefined): Subject {
