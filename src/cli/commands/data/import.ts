@@ -1,12 +1,11 @@
 import { constants, createReadStream } from 'node:fs'
 import { access, type FileHandle, stat } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { Argument } from 'commander'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import { isoDay } from '../../../api/values/dates.js'
-import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { ImportReport } from '../../../catalogue/import/import.js'
 import {
   type ImportOptions,
@@ -14,7 +13,6 @@ import {
   type OriginalFile,
   type RecordKind,
 } from '../../../catalogue/kinds/kind.js'
-import type { OpenSet } from '../../../catalogue/open-data/sets.js'
 import { readChunks } from '../../../csv/encoding.js'
 import { footerNote, type SkippedRows } from '../../../csv/footer.js'
 import { parsePins } from '../../../runs/input/mapping.js'
@@ -32,7 +30,6 @@ import { ensureWorkspace, isThere, openWorkspaceOwner, suppressorFor } from '../
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import {
   catalogueOption,
-  day,
   type OptionsOf,
   optionRows,
   repeated,
@@ -52,6 +49,7 @@ import {
   oneLine,
 } from '../../output/text.js'
 import { targetName } from '../../target/resolve-target.js'
+import { describeSet, openDataOptions, openOptions } from './open-data.js'
 
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
@@ -76,20 +74,7 @@ const importOptions = optionRows({
   skipLines: ['<n>', 'lines above the header where they are not recognised', whole],
   noHeader: ['', 'the first row is data; columns are column_1, column_2 and so on (default: detected)'],
   dryRun: ['', 'check the whole file and say what would change, without importing anything'],
-  source: [
-    '<name>',
-    'the open data that the file is of (data sources), where its header does not say so; own: it is none',
-  ],
-  snapshot: [
-    '<date>',
-    'the day that open data is of (default: in the name of the file, else when it was written)',
-    day,
-  ],
-  where: [
-    '<condition>',
-    `import only these companies: 'country in ["DE","AT"] && headcount_range != "1-10"'`,
-  ],
-  create: ['', 'also add the companies of which open data has neither domain nor profile'],
+  ...openOptions,
   rejects: ['<file>', 'write the rows that cannot be imported to this file, with the reason'],
   ...catalogueOption,
 })
@@ -157,55 +142,6 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
   return refuseRejects(context, report, written, isDryRun)
 }
-
-/** Returns what is asked of a file of open data. Throws where records of another kind are imported. */
-async function openDataOptions(
-  { clock, streams }: Context,
-  kind: RecordKind,
-  file: string,
-  { source, snapshot, where, create }: OptionsOf<typeof importOptions>,
-): Promise<Partial<ImportOptions>> {
-  const given = Object.entries({ source, snapshot, where, create }).find(([, value]) => value !== undefined)
-  if (kind !== 'companies') {
-    if (given) throw new Refusal('usage.companies_only', { option: given[0], kind })
-    return {}
-  }
-  return {
-    ...(source === undefined ? {} : { source }),
-    ...(where === undefined ? {} : { where: await openCondition(where) }),
-    create: create ?? false,
-    snapshot:
-      snapshot ??
-      (file === '-' ? undefined : await dayOfFile(resolve(streams.cwd, file))) ??
-      isoDay(clock.now()),
-  }
-}
-
-/** Returns the condition over companies with a name for their size that requests have, too. */
-async function openCondition(text: string): Promise<(record: Fields) => boolean> {
-  const { recordShape } = await import('../../../flows/fields.js')
-  const { parseExpression } = await import('../../../lists/expressions.js')
-  const { fields } = recordShape('companies')
-  const scope = { ...fields, ...(fields.employee_range && { headcount_range: fields.employee_range }) }
-  const { test } = await parseExpression(text, scope, 'where')
-  return (record) => test({ ...record, headcount_range: record.employee_range ?? null })
-}
-
-/** Returns the day in the name of a file, the last day of the quarter or month there, or else the day that it was written. */
-async function dayOfFile(path: string): Promise<string | undefined> {
-  const name = basename(path)
-  const [, year = '', month = '', date = ''] =
-    /(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])(?:[-_.]?(0[1-9]|[12]\d|3[01]))?(?!\d)/.exec(name) ?? []
-  const [, ofYear = '', quarter = ''] = /(?<!\d)(20\d\d)[-_. ]?q([1-4])(?!\d)/i.exec(name) ?? []
-  if (ofYear !== '') return isoDay(Date.UTC(Number(ofYear), 3 * Number(quarter), 0))
-  if (date !== '') return `${year}-${month}-${date}`
-  if (year !== '') return isoDay(Date.UTC(Number(year), Number(month), 0))
-  const found = await stat(path).catch(() => undefined)
-  return found?.isFile() ? isoDay(found.mtimeMs) : undefined
-}
-
-const describeSet = ({ title, licence, address }: OpenSet, snapshot = ''): string =>
-  `Recognised: ${title}, of ${snapshot}, under ${licence} (${address}).`
 
 export async function warnOfNewLookups(context: Context): Promise<void> {
   if (!isThere(context.home.state) || isShared(context.home)) return
