@@ -88,6 +88,19 @@ export interface Work {
   readonly isTaken?: true
 }
 
+/** Returns the work of a single lookup. */
+export const workOf = (id: string): Work => ({ id, part: id, at: 0 })
+
+/** A lookup that work was started for. */
+export interface StartedLookup {
+  readonly run: number
+  readonly row: number
+  readonly work: string
+  readonly key: string | null
+  readonly identity: string
+  readonly hash: number
+}
+
 /** What becomes of a row. */
 export type Claim =
   | { readonly is: 'answered'; readonly outcome: RowOutcome }
@@ -250,6 +263,9 @@ const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.inp
   AND l.state <> 'failed' AND l.state <> 'invalid' AND r.operation = ? AND r.target = ? AND (r.workspace = ? OR r.workspace = '')`
 const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
 const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
+const startedSql = `SELECT l.run, l.row, l.work, l.key, l.identity, l.hash FROM runs r JOIN lookups l ON l.run = r.number
+  WHERE l.work IN (SELECT value FROM json_each(?)) AND l.state = 'accepted' AND l.identity IS NOT NULL
+  AND r.known_by LIKE '${lookupsMark}%' AND r.operation = ? AND r.target = ? AND r.workspace = ?`
 const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
   ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)`
 const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?,
@@ -462,6 +478,38 @@ class StoredLookups {
       }
       return outcomes
     })
+  }
+
+  /**
+   * Returns the work that was started for an equal single lookup and is not known to be over, with the key that it was started
+   * under; `undefined` where there is none.
+   */
+  async acceptedFor(
+    row: LookupRow,
+  ): Promise<{ readonly id: string; readonly key: string | null } | undefined> {
+    const { maxAgeMs = 0, notBefore = 0, now } = this.options
+    const since = Math.max(notBefore, now() - Math.min(maxAgeMs, row.maxAgeMs ?? maxAgeMs))
+    return this.driver.read(async (connection) => {
+      const [found] = this.#alike(connection, row, await this.#equalOf(connection, [row]))
+        .filter((one) => one.state === 'accepted' && one.asked_at >= since)
+        .sort((one, other) => other.asked_at - one.asked_at)
+      return found?.work ? { id: (parseJson(found.work) as Work).id, key: found.key } : undefined
+    })
+  }
+
+  /** Returns the single lookups that work was started for by its ids, which is not known to be over. */
+  startedBy(ids: readonly string[]): Promise<readonly StartedLookup[]> {
+    const { operation, target, workspace } = this.run
+    const works = ids.map((id) => toJson(workOf(id)))
+    return this.driver.read((connection) =>
+      connection.all<StartedLookup>(startedSql, JSON.stringify(works), operation, target, workspace),
+    )
+  }
+
+  /** Forgets a lookup whose work is over. */
+  async forgetStarted({ run, row }: StartedLookup): Promise<void> {
+    const sql = `DELETE FROM lookups WHERE run = ? AND row = ? AND state = 'accepted'`
+    await this.driver.transaction((connection) => connection.run(sql, run, row), `run ${run}`)
   }
 
   /** Returns what earlier executions of the run recorded of a range of rows. */

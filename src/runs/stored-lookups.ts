@@ -23,8 +23,8 @@ import {
   rowOperation,
 } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
-import { parseExact, toJson } from '../api/values/json.js'
-import { isObject, once } from '../api/values/objects.js'
+import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
+import { type Fields, isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { RunLocks } from '../lookups/leases.js'
@@ -36,9 +36,11 @@ import {
   type Lookups,
   lookupsMark,
   openLookups,
+  workOf,
 } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { identityOf } from './plan/lookup.js'
+import { createSharedWork, isShared, readsShared } from './shared-work.js'
 import { isServerName } from './target-name.js'
 
 /** How long to wait before an equal lookup is looked for again that is under way elsewhere, in milliseconds: at first, and later. */
@@ -66,6 +68,8 @@ export interface SingleLookupPorts {
   readonly maxAgeMs: number
   /** Whether calls with an idempotency key of their own are answered, too. They are sent under that key. */
   readonly answersKeys: boolean
+  /** Whether work that is accepted first and answered later is shared by all that ask for the same. */
+  readonly sharesWork?: boolean
   /** Real time, by the clock of the database. */
   readonly clock: Pick<Clock, 'now'>
   readonly ids: Ids
@@ -236,10 +240,12 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   const claim = async (
     { lookups, underWay: own }: OwnRun,
     row: LookupRow,
+    readWork?: () => Promise<boolean>,
   ): Promise<Sent | RowOutcome | ApiError> => {
     const until = clock.now() + longestInProgressMs
     for (let polls = 1; polls === 1 || clock.now() < until; polls++) {
-      const [one] = await lookups.claim([row], (ordinal) => own.has(ordinal))
+      const isGoingOn = (await readWork?.()) === true
+      const [one] = isGoingOn ? [] : await lookups.claim([row], (ordinal) => own.has(ordinal))
       if (one?.is === 'ask')
         return { lookups, ask: one.ask, row, isSent: false, isKnown: true, isKept: false }
       if (one?.is === 'answered' && one.outcome.answer.status === 'found') return one.outcome
@@ -334,7 +340,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const row = { ...asked, ordinal: own.next++ }
     own.underWay.add(row.ordinal)
     try {
-      const claimed = await claim(own, row)
+      const readWork = async () => {
+        const work = await shared?.goingOn(asked)
+        if (work) await caller.call('contacts.get', { id: work.id }, readOptions(options))
+        return work !== undefined
+      }
+      const isContact = id === 'contacts.enrich_sync' && shared !== undefined
+      const claimed = await claim(own, row, isContact ? readWork : undefined)
       if (claimed instanceof ApiError) return toRefusal(claimed, operation(id))
       if ('answer' in claimed) {
         onStored?.(claimed.storedAt ?? clock.now())
@@ -351,6 +363,56 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       own.underWay.delete(row.ordinal)
     }
   }
+  const readOptions = ({ apiKey, member, signal }: CallOptions): CallOptions => ({ apiKey, member, signal })
+  /** Starts work for a lookup, and records what was accepted. */
+  const startWork: Parameters<typeof createSharedWork>[0]['start'] = async (
+    caller,
+    asked,
+    ...[id, input, options = {}]
+  ) => {
+    const own = await ownRun(id)
+    const row = { ...asked, input, ordinal: own.next++ }
+    own.underWay.add(row.ordinal)
+    try {
+      const claimed = await claim(own, row)
+      if (claimed instanceof ApiError) return { reply: toRefusal(claimed, operation(id)) }
+      if ('answer' in claimed) return { reply: await caller.call(id, input, options) }
+      const reply = await sendAsked(caller, claimed, id, input, options).catch(async (error: unknown) => {
+        await end(claimed).catch(onFault)
+        throw error
+      })
+      const accepted = isOk(reply) ? bodyOf(reply, names) : undefined
+      const work = isObject(accepted) ? accepted.enrichment_id : undefined
+      if (typeof work !== 'string') {
+        await end(claimed).catch(onFault)
+        return { reply }
+      }
+      await own.lookups.accept([[row.ordinal, workOf(work)]]).catch(onFault)
+      const { input: before } = claimed.ask
+      const isOther = before !== undefined && toCanonicalJson(before) !== toCanonicalJson(input)
+      return isOther ? { reply, work } : { reply }
+    } finally {
+      own.underWay.delete(row.ordinal)
+    }
+  }
+  const shared = ports.sharesWork
+    ? createSharedWork({
+        now: () => clock.now(),
+        uuid: () => ids.uuid(),
+        rowOf: (id, input, options) => rowOf(id, input, options),
+        find: (id, row) => find(id, row),
+        open: (id) => ownRun(id),
+        keyDigest,
+        bodyOf: (reply) => bodyOf(reply, names),
+        start: startWork,
+        keep: async (id, row, body, key) => {
+          const verdict = judge({ status: 200, body, headers: {}, credits: 0 }, operation(id), clock.now())
+          if (verdict.kind !== 'answer' || verdict.answer.status !== 'found') return
+          const own = await ownRun(id)
+          await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, verdict.answer, key)
+        },
+      })
+    : undefined
   /** Returns when the oldest of some stored answers was got. */
   const oldestOf = (outcomes: readonly RowOutcome[]): number =>
     Math.min(...outcomes.map(({ storedAt = clock.now() }) => storedAt))
@@ -424,11 +486,18 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       call: async (id, input, options = {}) => {
         const item = itemOperation(id)
         if (item && isAnswered(options)) return recallItems(caller, item, id, input, options)
-        const asked = isAnswered(options) ? await rowOf(id, input, options) : undefined
+        if (shared && readsShared(id)) return shared.read(caller, id, input, options)
+        const isWork = shared !== undefined && isShared(id)
+        const asked = !isAnswered(options)
+          ? undefined
+          : isWork
+            ? await shared.lookupOf(id, input, options)
+            : await rowOf(id, input, options)
         if (!asked) return caller.call(id, input, options)
-        const line = `${id} ${asked.identity}`
+        // Of one contact, work and a lookup that is answered at once are not sent at the same time.
+        const line = `${isWork ? 'contacts.enrich_sync' : id} ${asked.identity}`
         for (;;) {
-          const stored = await find(id, asked)
+          const stored = isWork ? undefined : await find(id, asked)
           if (stored) {
             onStored?.(stored.storedAt ?? clock.now())
             return replyOf(stored, options)
@@ -440,10 +509,14 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         const done = Promise.withResolvers<void>()
         underWay.set(line, done.promise)
         try {
-          return await send(caller, line, asked, id, input, options).catch((error: unknown) => {
+          const ask = () =>
+            isWork
+              ? shared.begin(caller, asked, id, input, options)
+              : send(caller, line, asked, id, input, options)
+          return await ask().catch((error: unknown) => {
             // It is refused before it is sent.
             if (!startOver(error)) throw error
-            return send(caller, line, asked, id, input, options)
+            return ask()
           })
         } finally {
           underWay.delete(line)
@@ -456,6 +529,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     ...caller,
     call: async (id, input, options = {}) => {
       const item = itemOperation(id)
+      if (shared && readsShared(id)) {
+        const reply = await caller.call(id, input, options)
+        await shared.settle(reply, input.id).catch(onFault)
+        return reply
+      }
       if (!item && !asRow(operation(id))) return caller.call(id, input, options)
       const row = sent.size === 0 || !isAnswered(options) ? undefined : await rowOf(id, input)
       const one = row && sent.get(`${id} ${row.identity}`)
@@ -493,7 +571,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       key,
       work: work?.id,
       isAgain: before !== undefined && !work,
-      accept: (work) => lookups.accept([[row.ordinal, { id: work, part: work, at: 0 }]]),
+      accept: (work) => lookups.accept([[row.ordinal, workOf(work)]]),
       forget: () => lookups.forget([ask]),
       keep: (reply) =>
         keepAnswer(id, input, {}, reply, claimed).then(() => end({ ...claimed, isSent: true })),
@@ -526,6 +604,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       keepAnswer(id, input, {}, reply, undefined).catch(
         async (error: unknown) => void (await onFault(error)),
       ),
+    /** Stores the result of accepted work that a delivery carries. */
+    keepResult: (result: Fields) =>
+      shared
+        ?.settle({ status: 200, body: result, headers: {}, credits: 0 }, result.enrichment_id)
+        .catch(async (error: unknown) => void (await onFault(error))),
     recall,
     keep,
   }

@@ -306,7 +306,8 @@ async function lookupOf(
   return [id, Object.fromEntries(fields)]
 }
 
-interface StoredLookupsOptions extends Partial<Pick<SingleLookupPorts, 'onStored' | 'answersKeys'>> {
+interface StoredLookupsOptions
+  extends Partial<Pick<SingleLookupPorts, 'onStored' | 'answersKeys' | 'sharesWork'>> {
   /** Of the state that several machines share; by default that of this machine. */
   readonly database?: string | undefined
 }
@@ -315,7 +316,7 @@ interface StoredLookupsOptions extends Partial<Pick<SingleLookupPorts, 'onStored
 export async function openStoredLookups(
   context: Context,
   given: Given,
-  { database: address, answersKeys = false, onStored }: StoredLookupsOptions = {},
+  { database: address, answersKeys = false, sharesWork = false, onStored }: StoredLookupsOptions = {},
 ): Promise<SingleLookups> {
   const { clock, ids } = context
   const target = targetIn(context)
@@ -331,6 +332,7 @@ export async function openStoredLookups(
     ids,
     isKnown,
     answersKeys,
+    sharesWork,
     sleep: (ms) => context.sleep(ms),
     maxAgeMs: maxAgeGiven(context, given) ?? defaultMaxAgeMs,
     names: target.kind === 'remote' ? target.names : undefined,

@@ -7,6 +7,7 @@ import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/ev
 import { keptFrom } from '../../../catalogue/suppression/suppressor.js'
 import { type Home, retargeted } from '../../../client/governed.js'
 import { holdBriefly } from '../../../client/paced.js'
+import { parseDelivery } from '../../../client/parse-delivery.js'
 import { createProxiedWork, type ProxiedWork, type ProxiedWorkLedger } from '../../../client/proxied-work.js'
 import { createSender } from '../../../client/sender.js'
 import { createServerLimit, settleAccepted } from '../../../engine/credits/server-limit.js'
@@ -14,6 +15,7 @@ import { guardCaller, memberAccounts, requireKey } from '../../../engine/request
 import { schedule } from '../../../engine/worker/attempt-delivery.js'
 import { type Forwarder, startForwarder } from '../../../http/forwarder.js'
 import { newToken, retargetDeliveries } from '../../../http/receiver.js'
+import type { SingleLookups } from '../../../runs/stored-lookups.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { withTimeout } from '../../call/send.js'
@@ -63,7 +65,15 @@ export async function openProxy(
   // Fails at the start when there is no key for the server.
   const apiKey = target.direct ? undefined : await server.apiKey()
   const work = openProxiedWork(server, names)
-  const onDelivery = apiKey === undefined ? undefined : work.recordDelivery
+  const stored = apiKey === undefined ? undefined : await openTeamLookups(server)
+  const onDelivery =
+    stored &&
+    (async (started: string, delivery: ReceivedDelivery) => {
+      await work.recordDelivery(started, delivery)
+      if (started !== 'contacts.enrich') return
+      for (const { record } of parseDelivery('contact_enrichment', delivery, names).found)
+        await stored.keepResult(record)
+    })
   const retargeting = address && (await openRetargeting(server, { address, targets, secrets, onDelivery }))
   const { openForProxy, governed } = await server.server()
   const timeout = withTimeout(context.globals.timeout ?? target.timeout ?? defaultTimeout)
@@ -72,9 +82,9 @@ export async function openProxy(
   const suspects = suspectLayer(server, apiKey !== undefined)
   const suppressed = keptFrom(() => server.suppressor())
   const own =
-    apiKey === undefined
+    apiKey === undefined || !stored
       ? [requireKey, suspects, suppressed]
-      : await openLayers(server, apiKey, work, suppressed)
+      : await openLayers(server, apiKey, { work, suppressed, stored })
   const caller = compose([...own, ...outgoing], openForProxy())
   const kind = target.direct ? 'direct' : 'governed'
   const openEngine = () => context.admin()
@@ -110,11 +120,7 @@ export async function openProxy(
  * `max_age` is 0. What is sent counts towards the weekly limit of its member and is recorded with its cost, and its answer is
  * stored.
  */
-async function openLayers(context: Context, apiKey: string, work: ProxiedWork, suppressed: Layer) {
-  await openAdmin(context)
-  const { engine: database } = context.home
-  const shared = isPostgres(database) ? { database } : {}
-  const stored = await openStoredLookups(context, { options: {} }, { ...shared, answersKeys: true })
+async function openLayers(context: Context, apiKey: string, { work, suppressed, stored }: TeamLayers) {
   const engine = await openEngineStore(context)
   const noteSuspect = createSuspectRecorder(context)
   const guard = guardCaller({
@@ -129,6 +135,20 @@ async function openLayers(context: Context, apiKey: string, work: ProxiedWork, s
   const spending = createSpendingLayer(context)
   // Spending is recorded before the answer is stored, which no later lookup pays for: a kill in between loses neither.
   return [guard, own, suppressed, stored.recall, limit.layer, stored.keep, spending, work.layer]
+}
+
+interface TeamLayers {
+  readonly work: ProxiedWork
+  readonly suppressed: Layer
+  readonly stored: SingleLookups
+}
+
+/** Opens what the members have paid for, and share. */
+async function openTeamLookups(context: Context): Promise<SingleLookups> {
+  await openAdmin(context)
+  const { engine: database } = context.home
+  const shared = isPostgres(database) ? { database } : {}
+  return openStoredLookups(context, { options: {} }, { ...shared, answersKeys: true, sharesWork: true })
 }
 
 function openProxiedWork(context: Context, names: WireNames | undefined) {

@@ -125,7 +125,8 @@ describe('the ledger of a governed proxy', () => {
         await read()
       }
       expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(201)
-      expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(403)
+      const other = { ...single, ...contact('Nobody') }
+      expect((await ask(one, '/contacts/single_enrich', other)).status).toBe(403)
       expect(await one.machine.json('ledger --by member')).toEqual([
         { member: 'me@localhost', calls: 1, credits: 3, suspect: 0 },
       ])

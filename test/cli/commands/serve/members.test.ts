@@ -78,9 +78,9 @@ describe('a member behind a proxy', () => {
     const ann = await join('ann@example.com', '--weekly-limit 50')
     const bob = await join('bob@example.com')
     await join('idle@example.com')
-    const contact = '--network-url https://www.network.example/in/nobody --enrichment-type email'
     const ids: string[] = []
-    for (const member of [ann, bob]) {
+    for (const [at, member] of [ann, bob].entries()) {
+      const contact = `--network-url https://www.network.example/in/nobody-${at} --enrichment-type email`
       await ends(member.run('accounts enrich --domain known.example --refresh'), 0)
       const { enrichment_id: id } = await member.json<{ enrichment_id: string }>(
         `contacts waterfall ${contact} --no-wait`,

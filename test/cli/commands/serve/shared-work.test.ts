@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { ends } from '../../../support/command.js'
+import { ask, proxyOf, serves } from '../../call/serving.js'
+
+type At = Parameters<typeof ask>[0]
+
+interface Job {
+  readonly enrichment_id: string
+  readonly status: string
+  readonly email?: string
+  readonly credits_used?: number
+  readonly custom?: unknown
+}
+
+const ann = {
+  firstname: 'Ann',
+  lastname: 'Lee',
+  domain: 'acme.example',
+  enrichment_type: ['email'],
+}
+
+/** Two members behind a proxy, whose server does its work when it is told to. */
+async function team() {
+  const server = await serves(0, 0, '--no-worker')
+  await server.machine.fill('companies', 'name,domain\nAcme,acme.example\n')
+  const people =
+    'first_name,last_name,email,company_domain\nAnn,Lee,ann@acme.example,acme.example\nBob,Lee,bob@acme.example,acme.example\n'
+  await server.machine.fill('people', people)
+  const proxy = await proxyOf(server, '', async (one) => {
+    await one.run('engine members add you@localhost')
+  })
+  const key = await proxy.machine.newKey('you@localhost')
+  const before = await server.machine.balance()
+  return {
+    proxy,
+    me: proxy as At,
+    you: { baseUrl: proxy.baseUrl, key } as At,
+    work: () => ends(server.machine.run('engine jobs run'), 0),
+    spent: async () => before - (await server.machine.balance()),
+  }
+}
+
+const submit = async (at: At, fields: object = {}, headers: Record<string, string> = {}) => {
+  const { status, json } = await ask(at, '/contacts/single_enrich', { ...ann, ...fields }, headers)
+  expect(status).toBe(201)
+  return json<Job>()
+}
+
+const read = async (at: At, { enrichment_id: id }: Job) => {
+  const { status, json } = await ask(at, `/contacts/${id}/single_enrich`)
+  expect(status).toBe(200)
+  return json<Job>()
+}
+
+describe('work that members of a proxy start', () => {
+  it('is paid for once, also by a member who asks while it goes on, or after it', async () => {
+    const { me, you, work, spent, proxy } = await team()
+    const mine = await submit(me, { custom: { row: 1 } })
+    const yours = await submit(you, { custom: { row: 2 } })
+    expect(yours).toMatchObject({
+      first_name: 'Ann',
+      last_name: 'Lee',
+      status: 'pending',
+      custom: { row: 2 },
+    })
+    expect(yours.enrichment_id).not.toBe(mine.enrichment_id)
+    expect(await read(you, yours)).toMatchObject({ ...yours, status: 'pending' })
+    await work()
+    const found = { status: 'finished', email: 'ann@acme.example' }
+    expect(await read(you, yours)).toMatchObject({ ...yours, ...found, credits_used: 0 })
+    expect(await read(me, mine)).toMatchObject({ ...mine, ...found, credits_used: 3, custom: { row: 1 } })
+    const later = await submit(you)
+    expect(await read(you, later)).toMatchObject({ ...later, ...found, credits_used: 0 })
+    expect(await read(you, later)).not.toHaveProperty('custom')
+    expect(await spent()).toBe(3)
+    expect(await proxy.machine.json('ledger --by member')).toMatchObject([
+      { member: 'me@localhost', credits: 3 },
+    ])
+  })
+
+  it('is started once by two who ask in the same moment', async () => {
+    const { me, you, work, spent } = await team()
+    const jobs = await Promise.all([submit(me), submit(you)])
+    await work()
+    for (const [at, job] of [me, you].map((at, place) => [at, jobs[place] as Job] as const))
+      expect(await read(at, job)).toMatchObject({ ...job, status: 'finished', email: 'ann@acme.example' })
+    expect(await spent()).toBe(3)
+  })
+
+  it('answers a lookup of the same contact that is answered at once, and the other way round', async () => {
+    const { me, you, work, spent } = await team()
+    const sync = (at: At, fields: object) => ask(at, '/contacts/sync_single_enrich', { ...ann, ...fields })
+    await submit(me)
+    const waiting = sync(you, {})
+    await work()
+    const found = await waiting
+    expect(found.json()).toMatchObject({ status: 'finished', email: 'ann@acme.example' })
+    expect(found.headers.get('cache-status')).toBe('prospect; hit')
+    expect(await spent()).toBe(3)
+    const other = { firstname: 'Bob' }
+    await sync(me, other)
+    const job = await submit(you, other)
+    expect(await read(you, job)).toMatchObject({ ...job, status: 'finished', email: 'bob@acme.example' })
+    expect(await spent()).toBe(6)
+  })
+
+  it('is started again where a request asks for it anew, or its webhook has to hear of it', async () => {
+    const { me, you, work, spent } = await team()
+    await submit(me)
+    await submit(you, {}, { 'cache-control': 'no-cache' })
+    await submit(you, { webhook_url: 'https://example.com/hook' })
+    await work()
+    expect(await spent()).toBe(9)
+  })
+
+  it('has the same reply for the same idempotency key, before and after its end', async () => {
+    const { me, you, work, spent } = await team()
+    const [mine, yours] = [{ 'idempotency-key': 'mine' }, { 'idempotency-key': 'yours' }]
+    const first = await submit(me, {}, mine)
+    const second = await submit(you, {}, yours)
+    expect([await submit(me, {}, mine), await submit(you, {}, yours)]).toEqual([first, second])
+    await work()
+    await read(you, second)
+    expect([await submit(me, {}, mine), await submit(you, {}, yours)]).toEqual([first, second])
+    expect(await spent()).toBe(3)
+  })
+})
