@@ -27,6 +27,7 @@ import { stopKilledRuns } from './killed-runs.js'
 import { openKnownRows } from './lists.js'
 import {
   addFiles,
+  maxAgeAt,
   noCaller,
   openCalls,
   openFinished,
@@ -93,7 +94,9 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const notBefore = await ports.target.answersFrom()
   // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
   const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined
-  const known = await findKnown(own, identity, records.runs, notBefore, isFree)
+  const maxAgeMs = maxAgeAt(own)
+  const oldest = Math.max(notBefore, maxAgeMs === undefined ? 0 : records.now() - maxAgeMs)
+  const known = await findKnown(own, identity, records.runs, oldest, isFree)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
   const shared = withShared(request, mapping)

@@ -385,13 +385,24 @@ describe('an option for what a column holds', () => {
   it('is of another run where its column is left out, which is resumed so by its id', async () => {
     const caller = companies()
     const countries = () => inputsOf(caller).map(({ country }) => country)
-    for (const option of ['', '--country IT --map country=', '--country IT --map country='])
-      await enrich(rows, `${option} --max-age 0 -o out.csv`, { caller })
+    for (const option of [
+      '--max-age 0',
+      '--country IT --map country= --max-age 0',
+      '--country IT --map country=',
+    ])
+      await enrich(rows, `${option} -o out.csv`, { caller })
     expect(countries()).toEqual(['FR', undefined, 'IT', 'IT'])
     const spanish = '--country ES --map country= --max-age 0 --max-credits 1 -o out.csv'
     await ends(enrich(rows, spanish, { caller }), 12)
     await ends(here.run('runs resume --last --max-credits 9', { caller }), 0)
     expect(countries().slice(4)).toEqual(['ES', 'ES'])
+  })
+
+  it('is asked anew in a finished run whose answers are older than --max-age says', async () => {
+    const caller = companies()
+    for (const option of ['', '', '--max-age 1h', '--max-age 0'])
+      await enrich('Website\na.example\n', `${option} -o out.csv`, { caller })
+    expect(inputsOf(caller).length).toBe(2)
   })
 
   it('is the default for blank cells, and for cells that are not what their column holds, where it says anything else', async () => {
