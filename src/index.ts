@@ -46,6 +46,22 @@ export type { WireNames } from './api/calls/wire-names.js'
 export type { OperationId } from './api/operations/table.js'
 export type { ReceivedHeaders, Verification } from './api/webhooks/signature.js'
 export { basePath } from './http/handler.js'
+export {
+  type EnrichedRow,
+  type EnrichOptions,
+  type EnrichReport,
+  type FlowOptions,
+  type Home,
+  type HomeOptions,
+  type MatchOptions,
+  type MatchReport,
+  openHome,
+  type Problem,
+  ProspectError,
+  type Quote,
+  type QuoteOptions,
+  type Report,
+} from './library/home.js'
 export type { Admin, Catalogue, Clock, Ids, Targets, Worker }
 
 /** Where a local engine keeps its state, and the replacements for tests. */

@@ -45,7 +45,27 @@ const ours: Record<string, readonly string[]> = {
   reference: ['api'],
   mcp: ['api', 'engine/credits/cost', 'reference'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],
-  index: ['api', 'engine', 'storage', 'catalogue', 'client', 'http', 'csv', 'providers', 'runs', 'reference'],
+  index: [
+    'api',
+    'engine',
+    'storage',
+    'catalogue',
+    'client',
+    'http',
+    'csv',
+    'library',
+    'providers',
+    'runs',
+    'reference',
+  ],
+  library: [
+    'api',
+    'cli/context/in-process',
+    'cli/program/main',
+    'csv/cells',
+    'mcp/session',
+    'runs/output/columns',
+  ],
   cli: [
     'api',
     'identity',
@@ -59,7 +79,6 @@ const ours: Record<string, readonly string[]> = {
     'flows',
     'erasure',
     'reference',
-    'index',
     'dashboard',
     'lists',
     'lookups',
@@ -108,6 +127,7 @@ const others: Record<string, readonly string[]> = {
     'node:',
   ],
   index: ['../package.json', 'node:'],
+  library: ['node:'],
 }
 
 interface Import {

@@ -99,48 +99,10 @@ export class Session {
   }
 
   start(work: Work): Started {
-    const stop = new AbortController()
-    const named = Promise.withResolvers<string | undefined>()
-    const notices: string[] = []
-    const listeners: Started['listeners'] = new Set()
-    let [problem, counts, spent] = [undefined as Report | undefined, undefined as Fields | undefined, 0]
-    const log: CommandLog = {
-      write: (event, facts = {}) => {
-        if (event === 'notice') notices.push((facts as { readonly text: string }).text)
-        if (event === 'begun') named.resolve((facts as { readonly id: string }).id)
-        if (event === 'error') problem = facts as Report
-        if (event === 'result') counts = facts as Fields
-      },
-      spend: (credits) => {
-        spent += credits
-      },
-      progress: (step) => {
-        started.step = step
-        for (const listener of listeners) listener(step)
-      },
-      end: () => {},
-    }
-    const end = async (): Promise<Ended> => {
-      try {
-        const { exit, result } = await work({ stopping: stop.signal, log })
-        started.outcome = { exit, result, problem, counts, spent }
-        return started.outcome
-      } finally {
-        named.resolve(undefined)
-        this.#underWay.delete(started)
-      }
-    }
-    const started: Started = {
-      ended: Promise.resolve().then(end),
-      id: named.promise,
-      outcome: undefined,
-      step: undefined,
-      notices,
-      listeners,
-      stop: () => stop.abort(),
-    }
-    started.ended.catch(() => {})
+    const started = runWork(work)
+    const end = () => void this.#underWay.delete(started)
     this.#underWay.add(started)
+    started.ended.then(end, end)
     return started
   }
 
@@ -171,6 +133,51 @@ export class Session {
     for (const one of all) one.stop()
     await Promise.allSettled(all.map(({ ended }) => ended))
   }
+}
+
+/** Does the work of a command, and takes what it reports. */
+export function runWork(work: Work): Started {
+  const stop = new AbortController()
+  const named = Promise.withResolvers<string | undefined>()
+  const notices: string[] = []
+  const listeners: Started['listeners'] = new Set()
+  let [problem, counts, spent] = [undefined as Report | undefined, undefined as Fields | undefined, 0]
+  const log: CommandLog = {
+    write: (event, facts = {}) => {
+      if (event === 'notice') notices.push((facts as { readonly text: string }).text)
+      if (event === 'begun') named.resolve((facts as { readonly id: string }).id)
+      if (event === 'error') problem = facts as Report
+      if (event === 'result') counts = facts as Fields
+    },
+    spend: (credits) => {
+      spent += credits
+    },
+    progress: (step) => {
+      started.step = step
+      for (const listener of listeners) listener(step)
+    },
+    end: () => {},
+  }
+  const end = async (): Promise<Ended> => {
+    try {
+      const { exit, result } = await work({ stopping: stop.signal, log })
+      started.outcome = { exit, result, problem, counts, spent }
+      return started.outcome
+    } finally {
+      named.resolve(undefined)
+    }
+  }
+  const started: Started = {
+    ended: Promise.resolve().then(end),
+    id: named.promise,
+    outcome: undefined,
+    step: undefined,
+    notices,
+    listeners,
+    stop: () => stop.abort(),
+  }
+  started.ended.catch(() => {})
+  return started
 }
 
 /** Returns the result of a command. Throws a CommandFailure where it failed. */

@@ -105,6 +105,28 @@ describe.runIf(isLong)('the packed package', () => {
     })
   })
 
+  it('gives a program what commands do to files, lists and flows, in a home of its own, with types', () => {
+    cpSync(join(root, 'test', 'library', 'home-program.ts.txt'), join(project, 'home-program.ts'))
+    expect(compiled()).toEqual([])
+    const env = { PATH: process.env.PATH ?? '', PROSPECT_HOME: join(project, 'library-home') }
+    const command = join('node_modules', '.bin', 'prospect')
+    const filled = spawnSync(process.execPath, [command, 'data', 'sample'], { cwd: project, env })
+    expect(filled.status).toBe(0)
+    const { stdout, stderr, status } = run('home-program.js')
+    expect([status, stderr]).toEqual([0, ''])
+    expect(JSON.parse(stdout)).toEqual({
+      most: 2,
+      statuses: ['found', 'not_found'],
+      email: 'risky',
+      match: ['yes', 'no'],
+      added: 1,
+      suppressed: true,
+      vendors: true,
+      refused: 2,
+      spent: true,
+    })
+  })
+
   it('rejects unknown fields and operations at compile time, and reading a refusal as a success', () => {
     const lines = [
       "import { openEngine } from 'prospect-cli'",

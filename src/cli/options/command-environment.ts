@@ -3,7 +3,6 @@ import type { VendorSpending } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { areaOf, operations } from '../../api/operations/table.js'
-import type { CommandLog } from '../../api/ports/ports.js'
 import { nearest } from '../../api/values/nearest.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -11,6 +10,7 @@ import type { OperationCall } from '../../mcp/session.js'
 import { resolveField } from '../../runs/output/columns.js'
 import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
+import type { Taking } from '../context/in-process.js'
 import { holdLock, openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { checkLayoutFormat, fieldsOf } from '../output/output.js'
 import { checkJq, print, type View } from '../output/print.js'
@@ -58,11 +58,9 @@ export interface CommandEnvironment {
 }
 
 /** What differs from a command that a person starts. */
-export interface StartedCommand {
-  readonly log: (redact: Context['redact']) => CommandLog
+export interface StartedCommand extends Taking {
   readonly root: string
   readonly vendors: VendorSpending
-  readonly take: (result: unknown) => void
 }
 
 /** Does the work of a command within this process. Returns its exit code. */

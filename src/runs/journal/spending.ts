@@ -119,7 +119,7 @@ export const totalSpent = (spent: readonly Pick<Spent, 'calls' | 'credits' | 'su
 }
 
 /** Selects spending; without a field it selects all. Days are inclusive. */
-interface SpentFilter {
+export interface SpentFilter {
   readonly from?: string | undefined
   readonly to?: string | undefined
   readonly profile?: string | undefined

@@ -273,7 +273,7 @@ export function createWriter<Row = OutputRow>(sink: Sink, format: Format<Row>): 
 type Original = Pick<Table, 'header' | 'encoding' | 'hasMark' | 'delimiter' | 'preamble'>
 
 /** A row as it was read, where it begins, and why it is invalid. */
-interface RejectedRow {
+export interface RejectedRow {
   readonly line: number
   /** Its cells; of a JSON file, its text alone. */
   readonly cells?: readonly string[]

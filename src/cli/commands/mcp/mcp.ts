@@ -1,9 +1,8 @@
 import { realpathSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Readable, Writable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '../../../api/calls/errors.js'
 import { withNamedIds } from '../../../api/schemas/enumerations.js'
-import { parseExact, toJson } from '../../../api/values/json.js'
 import { aborted, pickFields } from '../../../api/values/objects.js'
 import type { McpOptions } from '../../../mcp/server.js'
 import type { CommandPort, Work } from '../../../mcp/session.js'
@@ -13,6 +12,7 @@ import { type Context, type GlobalOptions, type Streams, version } from '../../c
 import { documentsFolder } from '../../context/documents.js'
 import { toFlag, UsageError } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
+import { workInProcess } from '../../context/in-process.js'
 import { interruptible } from '../../context/io.js'
 import { reportOf } from '../../messages.js'
 import type {
@@ -147,16 +147,6 @@ async function chooseTools(context: Context, { tools, areas, allowCommands }: Op
 /** The options of this command that its tools' commands get as well. */
 const passedOn = [...targetNames, 'apiKeyFile', 'timeout', 'maxWait'] as readonly (keyof GlobalOptions)[]
 
-/** Returns what emits SIGINT when a command is to stop, also to those who listen later. */
-const signalsOf = (stopping: AbortSignal) =>
-  ({
-    on: (name: string, listener: () => void) => {
-      if (name === 'SIGINT' && stopping.aborted) listener()
-      else if (name === 'SIGINT') stopping.addEventListener('abort', listener)
-    },
-    off: (_: string, listener: () => void) => stopping.removeEventListener('abort', listener),
-  }) as unknown as NodeJS.Process
-
 /** Returns what does the work behind the tools: in this process, with streams of its own. */
 function createPort(
   { start }: CommandEnvironment,
@@ -171,30 +161,8 @@ function createPort(
     const [flag, value] = [toFlag(name), globals[name]]
     return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
   })
-  const workOf =
-    (stdin: string, begin: (own: Streams, given: StartedCommand) => Promise<number>): Work =>
-    async ({ stopping, log }) => {
-      const nowhere = () => new Writable({ write: (_, __, done) => done() })
-      const inner: Streams = {
-        stdin: Readable.from([Buffer.from(stdin)]),
-        stdout: nowhere(),
-        env: streams.env,
-        cwd: streams.cwd,
-        stderr: nowhere(),
-        signals: signalsOf(stopping),
-      }
-      const redacted = (redact: Context['redact']) => ({
-        ...log,
-        write: (event: string, facts: object = {}) =>
-          log.write(event, parseExact(redact(toJson(facts))) as object),
-      })
-      let result: unknown
-      const take = (body: unknown) => {
-        result = body
-      }
-      const exit = await begin(inner, { log: redacted, root, vendors, take })
-      return { exit, result }
-    }
+  const workOf = (stdin: string, begin: (own: Streams, given: StartedCommand) => Promise<number>): Work =>
+    workInProcess(streams, stdin, (inner, taking) => begin(inner, { ...taking, root, vendors }))
   return {
     sleep,
     explain: reportOf,
