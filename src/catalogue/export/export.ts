@@ -4,7 +4,7 @@ import { dialectOf } from '../dialect/dialects.js'
 import type { TextTable } from '../full-text/keyword.js'
 import type { RecordKind, StoredRecord } from '../kinds/kind.js'
 import { type StoredJob, toJobTexts } from '../records/jobs.js'
-import { type StoredAccount, toCompanyTexts } from '../records/match-company.js'
+import { completeAccount, type StoredAccount, toCompanyTexts } from '../records/match-company.js'
 import { type StoredPerson, toPersonTexts } from '../records/person.js'
 import { describeSources } from '../records/sources.js'
 import { catalogueTables } from '../schema/schema.js'
@@ -87,7 +87,7 @@ function readEmployer(row: StoredRecord): Fields {
 
 async function completeCompany(connection: Connection, row: StoredRecord): Promise<Fields> {
   const { key, record, source } = row as StoredRecord & { readonly source: number | null }
-  const company = JSON.parse(record) as StoredAccount
+  const company = completeAccount(JSON.parse(record) as StoredAccount)
   const history = await connection.all(
     'SELECT date, department, headcount FROM headcount_history WHERE company = ? ORDER BY department, date',
     key,

@@ -56,17 +56,34 @@ const unspoken = new Set([
 export function toCapitals(text: string): string {
   if (text !== text.toLowerCase()) return text
   const words = text.split(' ')
-  return words.map((word, at) => capitalise(word, at > 0 && at < words.length - 1)).join(' ')
+  return words.map((word, at) => capitalised(word, at > 0 && at < words.length - 1)).join(' ')
 }
 
+/** The words of names are few, and their spellings take long to find. */
+const known: readonly [atEnd: Map<string, string>, inside: Map<string, string>] = [new Map(), new Map()]
+const maxKnown = 50_000
+
+function capitalised(word: string, isInside: boolean): string {
+  const words = known[isInside ? 1 : 0]
+  const found = words.get(word)
+  if (found !== undefined) return found
+  const written = capitalise(word, isInside)
+  if (words.size < maxKnown) words.set(word, written)
+  return written
+}
+
+/** A word of which nothing but its first letter is special. */
+const plain = /^[a-z]{5,}$/
+
 function capitalise(word: string, isInside: boolean): string {
+  if (plain.test(word) && !spellings.has(word) && !word.startsWith('mc')) return capital(word)
   const [, before = '', bare = '', after = ''] = /^([^\p{L}\p{N}]*)(.*?)([^\p{L}\p{N}]*)$/su.exec(word) ?? []
   if (bare === '') return word
   const written = initialForms.get(bare + after.slice(0, 1))
   if (written !== undefined) return before + written + after.slice(1)
   if (initials.test(bare + after)) return before + bare.toUpperCase() + after
-  const known = spellings.get(bare)
-  if (known !== undefined) return before + known + after
+  const special = spellings.get(bare)
+  if (special !== undefined) return before + special + after
   if (isInside && small.has(bare)) return word
   if (consonants.test(bare) && !unspoken.has(bare)) return before + bare.toUpperCase() + after
   // A domain is written small.

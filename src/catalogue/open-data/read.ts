@@ -71,22 +71,35 @@ export function readingOf(set: OpenSet, header: readonly string[]) {
 
 const textOf = (cell: unknown): string => (cell === null || cell === undefined ? '' : String(cell).trim())
 
+const maxRemembered = 20_000
+
+/** Values such as cities are few in millions of rows. */
+function remembered(read: (text: string) => string | undefined) {
+  const known = new Map<string, string | undefined>()
+  return (text: string): string | undefined => {
+    if (known.has(text)) return known.get(text)
+    const value = read(text)
+    if (known.size < maxRemembered) known.set(text, value)
+    return value
+  }
+}
+
 const conversions: Readonly<
   Record<Conversion, (text: string, texts: readonly string[]) => string | undefined>
 > = {
   name: toCapitals,
-  place: fromCapitals,
-  industry: (text) => {
+  place: remembered(fromCapitals),
+  industry: remembered((text) => {
     const known = industries.get(foldText(text))
     return known ?? text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
-  },
+  }),
   activity: (code, [, words]) => {
     const division = divisions[code.slice(0, 2)]
     return division ?? words ?? /^[\d.]+\s*[-–]\s*(.+)$/.exec(code)?.[1]
   },
   profile: (text) => (text.includes('/') ? text : toProfileUrl('company', text)),
-  size: (text) => parseCompanySize(text) ?? rangeAround(text),
-  type: (text) => types.get(foldText(text)) ?? (/^[A-ZÆØÅ]{1,4}$/.test(text) ? undefined : text),
+  size: remembered((text) => parseCompanySize(text) ?? rangeAround(text)),
+  type: remembered((text) => types.get(foldText(text)) ?? (/^[A-ZÆØÅ]{1,4}$/.test(text) ? undefined : text)),
   status: (text) => statuses[text.toLowerCase()] ?? text,
   year: (text) => /(?<!\d)(?:1[0-9]|20)\d\d(?!\d)/.exec(text)?.[0],
 }

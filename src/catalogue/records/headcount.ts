@@ -124,7 +124,7 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
       readUses(technologies, details),
     ) ?? readUses(technologies, undefined)
   if (domain !== undefined) account.domain = domain
-  if (account.name !== undefined) account.cleaned_name ??= cleanName(account.name, name)
+  if (account.name !== undefined && !byName) account.cleaned_name ??= cleanName(account.name, name)
   if (account.headcount !== undefined) account.employee_range ??= toCompanySize(account.headcount)
   if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
   const names = {
@@ -138,11 +138,27 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
     /** Whether only its name and country tell which company it is. */
     isNamed,
     /** Its row as a new company, with a new id unless it has one. */
-    row: toCompanyRow({ id: ids.uuid(), ...account }, names),
+    row: toCompanyRow(
+      byName ? { id: shortId(ids), ...withoutOriginal(account) } : { id: ids.uuid(), ...account },
+      names,
+    ),
     uses,
     history:
       headcount_history && readOr(leaveOut, 'headcount_history', headcount_history, readHeadcountHistory),
   }
+}
+
+/** Returns an id that takes little room: open data has millions of companies. */
+function shortId(ids: Pick<Ids, 'uuid'>): string {
+  const id = ids.uuid()
+  return `${id.slice(0, 8)}-${id.slice(-12).replace(/^0+(?=.)/, '')}`
+}
+
+/** Leaves out the name as it was where it is the same in lower case, for the same reason; `completeAccount` says it again. */
+function withoutOriginal({ original_name, ...account }: RecordFields<'companies'>) {
+  if (original_name === undefined) return account
+  const isLower = original_name === account.name?.toLowerCase()
+  return isLower ? { ...account, lower: 1 as const } : { ...account, original_name }
 }
 
 /** Keeps the first phone number in E.164. A company has one: others of its cell are left out, as what is no number. */

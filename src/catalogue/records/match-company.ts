@@ -1,6 +1,6 @@
 import type { Account, CompanyQuery } from '../../api/ports/ports.js'
 import { companySizes, companyTypes, industries } from '../../api/schemas/enumerations.js'
-import { foldName, foldText } from '../../identity/name.js'
+import { cleanName, foldName, foldText } from '../../identity/name.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { toCompanyDomain } from '../../identity/value-kinds.js'
 import {
@@ -202,7 +202,11 @@ function findTaggedPlace(folded: string): TaggedPlace | undefined {
 }
 
 /** A stored company: an account with its id and without absent keys. */
-export type StoredAccount = Partial<Account> & Pick<Account, 'id'>
+export type StoredAccount = Partial<Account> &
+  Pick<Account, 'id'> & {
+    /** Whether the name was in lower case where it came from. */
+    readonly lower?: 1
+  }
 
 const {
   technology_details: _,
@@ -220,7 +224,19 @@ const unknown = {
 }
 
 /** Returns the account in a company's stored JSON, with every key. */
-export const toAccount = (record: string): Account => ({ ...unknown, ...JSON.parse(record) }) as Account
+export const toAccount = (record: string): Account =>
+  ({ ...unknown, ...completeAccount(JSON.parse(record) as StoredAccount) }) as Account
+
+/** Returns a stored account with what is left out of it because it follows from the rest. */
+export function completeAccount({ lower, ...account }: StoredAccount): StoredAccount {
+  const { name, cleaned_name } = account
+  if (!name || (cleaned_name !== undefined && !lower)) return account
+  return {
+    ...account,
+    cleaned_name: cleaned_name ?? cleanName(name),
+    ...(lower ? { original_name: name.toLowerCase() } : {}),
+  }
+}
 
 /** The values that a company is found by, as stored in its columns. */
 export interface CompanyKeys {

@@ -23,6 +23,7 @@ import {
 import {
   type CompanyKeys,
   type CompanyRow,
+  completeAccount,
   maxPerProfile,
   type StoredAccount,
   toCompanyRow,
@@ -247,7 +248,7 @@ class CompaniesInImport {
 
   #merge(before: KnownCompany, company: PreparedCompany): CompanyChange {
     const { row, uses, history } = company
-    const account = JSON.parse(before.record) as StoredAccount
+    const { lower: ___, ...account } = JSON.parse(before.record) as StoredAccount
     const said = JSON.parse(row.record) as StoredAccount
     const { source, statements, counted } = this.#attribute(before, company)
     const { domain, network_id, slug } = row
@@ -320,13 +321,13 @@ function toOutcome({ before, isNewRow, uses, history }: CompanyChange): Outcome 
 }
 
 function withoutId(record: string): Fields {
-  const { id: _, ...account } = JSON.parse(record) as StoredAccount
+  const { id: _, ...account } = completeAccount(JSON.parse(record) as StoredAccount)
   return account
 }
 
 /** Returns what an imported company says, without the id that it may have been given. */
 function toSaid({ row, uses, history }: PreparedCompany): Fields {
-  const { id: _, ...account } = JSON.parse(row.record) as StoredAccount
+  const { id: _, ...account } = completeAccount(JSON.parse(row.record) as StoredAccount)
   return {
     ...account,
     ...(uses && {
