@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -41,7 +42,7 @@ const idleModules = [
   'src/csv/cells.ts',
   'src/csv/footer.ts',
   'src/csv/parse.ts',
-  'src/cli/call/confirm.ts',
+  'src/cli/call/quote.ts',
   'src/cli/call/missing-data.ts',
   'src/cli/output/progress.ts',
   'src/client/ssrf-guard.ts',
@@ -70,6 +71,8 @@ export const deferred = {
   setup(build) {
     const builtins = new RegExp(`^node:(?:${slowBuiltins.join('|')})$`)
     const idle = new Set(idleModules.map((name) => join(root, name)))
+    const gone = [...idle].filter((path) => !existsSync(path))
+    if (gone.length > 0) throw new Error(`the list of idle modules names ${gone}, which is not there`)
     build.onResolve({ filter: /./ }, async ({ path, kind, pluginData, importer, resolveDir, namespace }) => {
       if (pluginData?.isFound || namespace === 'deferred' || kind === 'entry-point') return undefined
       if (builtins.test(path))
@@ -103,7 +106,8 @@ async function namesOf(path) {
   const isOurs = !path.startsWith('node:')
   const all = Object.entries(isOurs ? await exportsOf(path) : await import(path))
   const others = all.filter(([, value]) => typeof value !== 'function').map(([name]) => name)
-  if (isOurs && others.length > 0) throw new Error(`${path} exports ${others}: take it from the list of idle modules, or export a function`)
+  if (isOurs && others.length > 0)
+    throw new Error(`${path} exports ${others}: take it from the list of idle modules, or export a function`)
   return all.map(([name]) => name).filter((name) => name !== 'default' && !others.includes(name))
 }
 

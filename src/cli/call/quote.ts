@@ -208,7 +208,7 @@ function facts(
   const { email_only: emailOnly, expected_range: range, oldest_in_store: oldest } = quote
   const isFree = credits.max === 0
   const age = oldest === null ? undefined : now - Date.parse(oldest)
-  const reused = formatReused(quote.in_store, quote.unique, age)
+  const reused = formatReused(quote.in_store, quote.unique, age, '')
   const likely = range ? range.map(formatNumber).join(' to ') : formatNumber(credits.expected)
   // A lookup that finds nothing is free, so that the least is always nothing.
   const about = likely === formatNumber(credits.max) ? '' : `about ${likely}, `

@@ -83,8 +83,10 @@ export function record(flat: Readonly<Record<string, unknown>>, look: Look, ids:
   const width = Math.min(look.width, 110)
   const nameWidth = Math.min(0.4 * width, Math.max(0, ...entries.map(([name]) => widthOf(name))))
   const lines = entries.map(([name, text, kind]) => {
-    // A word that is too long beside the name, such as an id, stands below it; so does the value of a long name.
+    // A word that is too long beside the name, such as an id, stands below it; so does that of a long name where the line has no room.
     const longest = Math.max(...text.split(' ').map(widthOf))
+    const isBeside = widthOf(name) > nameWidth && widthOf(name) + 2 + widthOf(text) <= width
+    if (isBeside) return `${look.dim(name)}  ${paint(text, kind, look)}`
     const isBelow = widthOf(name) > nameWidth || longest > width - nameWidth - 2
     const margin = isBelow ? 2 : nameWidth + 2
     const room = Math.max(8, width - margin)
@@ -237,7 +239,8 @@ const bad = /^(?:failed|invalid|expired|revoked|error|DISQUALIFIED)$/i
 
 function paint(text: string, kind: CellKind, look: Look): string {
   if (kind !== 'status') return text
-  return good.test(text) ? look.green(text) : bad.test(text) ? look.red(text) : look.yellow(text)
+  // Yellow cannot be read on a light background.
+  return good.test(text) ? look.green(text) : bad.test(text) ? look.red(text) : text
 }
 
 const totals = ['total_count', 'total', 'total_jobs']

@@ -22,14 +22,13 @@ export interface Look {
   dim(text: string): string
   red(text: string): string
   green(text: string): string
-  yellow(text: string): string
 }
 
 /** Returns the look of a stream. It has colours only on a terminal that supports them, or with FORCE_COLOR. */
 export function lookOf(stream: Stream, env: Env, color = true, now = Date.now()): Look {
   const isTerminal = stream.isTTY === true
   const isColorful = color && wantsColor(isTerminal, env)
-  const style = (name: 'bold' | 'dim' | 'red' | 'green' | 'yellow') => (text: string) =>
+  const style = (name: 'bold' | 'dim' | 'red' | 'green') => (text: string) =>
     isColorful && text !== '' ? styleText(name, text, { validateStream: false }) : text
   return {
     isTerminal,
@@ -40,7 +39,6 @@ export function lookOf(stream: Stream, env: Env, color = true, now = Date.now())
     dim: style('dim'),
     red: style('red'),
     green: style('green'),
-    yellow: style('yellow'),
   }
 }
 
@@ -196,11 +194,16 @@ export function formatAge(ms: number): string {
 }
 
 /** Returns how many answers are reused and how old the oldest is, as a part of a line; empty without any. */
-export function formatReused(reused: number, of: number | undefined, oldestMs: number | undefined): string {
+export function formatReused(
+  reused: number,
+  of: number | undefined,
+  oldestMs: number | undefined,
+  word = ' reused',
+): string {
   if (reused === 0) return ''
   const share = of === undefined ? '' : ` of ${formatNumber(of)}`
   const age = oldestMs === undefined ? '' : `, the oldest ${formatAge(oldestMs)} old`
-  return `${formatNumber(reused)}${share} reused${age}`
+  return `${formatNumber(reused)}${share}${word}${age}`
 }
 
 const acronyms: Readonly<Record<string, string>> = {

@@ -84,7 +84,7 @@ it('a quote says what --refresh pays for again, and that without it the stored a
     'paid for already: --max-age 90d uses the stored answers',
   )
   const reused = await shown('')
-  expect([reused, paidFor.test(reused)]).toEqual([expect.stringContaining('20 of 30 reused'), false])
+  expect([reused, paidFor.test(reused)]).toEqual([expect.stringContaining('20 of 30, the oldest'), false])
 })
 
 it('of a run that was killed before it recorded how many rows are done, its answers are counted', async () => {

@@ -106,7 +106,10 @@ async function program({ streams }: Context): Promise<Findings> {
   const installation = streams.installation?.()
   if (!installation) return undefined
   const { how, folder, upgrade } = installation
-  return ok(`prospect ${await version()} was installed ${how}, in ${folder}.`, `To upgrade: ${upgrade}`)
+  return ok(
+    `prospect ${await version()} was installed ${how}, in ${folder}.`,
+    `To upgrade: ${upgrade.replace(/^Run: /, '')}`,
+  )
 }
 
 /** Checks that SQLite loads, in a version that several processes can write with safely. */

@@ -6,7 +6,7 @@ import {
   hiddenNote,
   notAskedIn,
   type OperationId,
-  operation,
+  operation as operationOf,
   vendorKindsOf,
 } from '../../../api/operations/table.js'
 import { parseExact, parseJson } from '../../../api/values/json.js'
@@ -32,7 +32,7 @@ import {
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../../options/values.js'
 import { print } from '../../output/print.js'
-import { countOf, oneLine } from '../../output/text.js'
+import { countOf, type Look, oneLine, wrapText } from '../../output/text.js'
 
 const explainOptions = optionRows({
   row: ['<n>', 'the row of the input, counted from 1 after the header', whole],
@@ -81,7 +81,7 @@ export const explainCommand: CommandFactory = ({ command }) =>
         providers: asked,
         values: await valuesOf(run, body, column),
       }
-      await print(context, shown, { layout: () => textOf(shown) })
+      await print(context, shown, { layout: (_, look) => textOf(shown, look) })
     })
 
 /** Returns an answer without whom the workspace, or this machine for servers called directly, suppresses. */
@@ -123,7 +123,7 @@ async function askedVendors(
   { driver, owner }: SuppressionOwner,
   { run, row, found, body }: ExplainedRow,
 ): Promise<readonly AskedVendor[]> {
-  const kinds = vendorKindsOf(operation(run.operation as OperationId))
+  const kinds = vendorKindsOf(operationOf(run.operation as OperationId))
   if (!isEngineName(run.target) || kinds.length === 0) return []
   const skipped = notAskedIn(body).map(({ provider, reason }) => ({
     provider,
@@ -246,14 +246,16 @@ interface Explained extends Fields {
   readonly providers: readonly AskedVendor[]
 }
 
-function textOf({ values, providers, ...facts }: Explained): string {
+function textOf({ values, providers, ...facts }: Explained, look: Look): string {
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
   const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
   const origin = source === 'reused' && from_row === null ? ', the answer to a lookup outside of runs' : ofRow
-  const age = facts.age_days === null ? '' : `, ${countOf(Number(facts.age_days), 'day', 'days')} ago`
+  const days = facts.age_days === 0 ? 'today' : `${countOf(Number(facts.age_days), 'day', 'days')} ago`
+  const age = facts.age_days === null ? '' : `, ${days}`
+  const { command } = operationOf(operation as OperationId)
   const lines = [
-    `Row ${row} of run ${run}: ${operation} at ${target}`,
-    `Status: ${status}${source === null ? '' : ` (${source}${origin})`}`,
+    `Row ${row} of run ${run}: ${command} at ${target}`,
+    `Status: ${status === 'none' ? 'not looked up' : status}${source === null ? '' : ` (${source}${origin})`}`,
     `Cost: ${countOf(Number(credits), 'credit', 'credits')}${credits_held === 0 ? '' : `, ${credits_held} held`}`,
     ...(facts.asked_at === null ? [] : [`Asked: ${facts.asked_at}`]),
     ...(facts.answered_at === null ? [] : [`Answered: ${facts.answered_at}${age}`]),
@@ -272,5 +274,6 @@ function textOf({ values, providers, ...facts }: Explained): string {
       return `${name}: ${text === '' ? 'empty' : oneLine(text)}${text === '' && facts.why_empty === null ? ' (the answer has no value for it)' : ''}`
     }),
   ]
-  return `${lines.join('\n')}\n`
+  const shown = look.isTerminal ? lines.flatMap((line) => wrapText(line, look.width)) : lines
+  return `${shown.join('\n')}\n`
 }

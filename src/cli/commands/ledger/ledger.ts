@@ -72,6 +72,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
         columns: isShort ? columns.filter((name) => name !== 'suspect') : columns,
         optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
         ids: ['run'],
+        empty: 'Nothing was spent.',
         total,
       })
     })

@@ -68,7 +68,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
   showMapping(context, file, { kind, mapping })
   for (const { name, mapping: own } of opened) if (own) showMapping(context, name, { kind, mapping: own })
   const stopWatching = capYoungGeneration()
-  const progress = await startProgress(context, ({ rows }) => `${formatNumber(rows)} rows compared`)
+  const progress = await startProgress(context, ({ rows }) => `${countRows(rows)} compared`)
   const onRows = (rows: number) => progress.update({ rows })
   const toFields = rowInput(mapping)
   const tally = createTally()
