@@ -53,7 +53,7 @@ export async function callOnce(
   id: OperationId,
   input: Input,
   idempotencyKey?: string,
-  open = () => context.caller(),
+  open = () => recordingCaller(context),
   maxAgeMs?: number,
 ): Promise<Reply> {
   const row = operation(id)
@@ -75,11 +75,30 @@ export async function callOnce(
     },
   )
   noteKey(reply.unknown)
-  const { credits, ...counted } = costOfCall(row, reply, idempotencyKey)
-  if (isPriced(row) && isCostKnown(row, reply)) await recordSpent(context, id, credits, counted)
+  // What was held is released where the last answer was a rate limit.
+  if (isPriced(row) && isCostKnown(row, reply)) await recordSpent(context, id, 0)
   const note = noteIn(reply)
   if (note !== undefined) context.notify(note)
   return reply
+}
+
+/**
+ * Returns the target of commands, whose calls are recorded with their cost as soon as they are answered: before an answer is
+ * stored, because whoever takes a stored one records no cost.
+ */
+async function recordingCaller(context: Context): Promise<Caller> {
+  const caller = await context.caller()
+  return {
+    ...caller,
+    call: async (id, input, call) => {
+      const reply = await caller.call(id, input, call)
+      const row = operation(id)
+      if (!isPriced(row) || !isCostKnown(row, reply) || isShortLimit(reply)) return reply
+      const { credits, ...counted } = costOfCall(row, reply, call?.idempotencyKey)
+      await recordSpent(context, id, credits, counted)
+      return reply
+    },
+  }
 }
 
 /** Returns what a person should know of a search that was accepted; its `message` may have it. */
@@ -255,7 +274,7 @@ export async function sendRequest(context: Context, request: OperationRequest): 
     call: async (id, fields) => {
       // What is left of a request for several may be one for a single one.
       const own = id === row.id ? request : { ...request, operation: operation(id), shape: await shapeOf(id) }
-      const open = async () => stored.keep(await context.caller())
+      const open = async () => stored.keep(await recordingCaller(context))
       return sendToTarget(context, { ...own, input: fields }, open)
     },
     close: async () => {},
@@ -288,7 +307,11 @@ export async function sendRequest(context: Context, request: OperationRequest): 
 const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>
   typeof key === 'string' ? key : undefined
 
-async function sendToTarget(context: Context, request: OperationRequest, open = () => context.caller()) {
+async function sendToTarget(
+  context: Context,
+  request: OperationRequest,
+  open = () => recordingCaller(context),
+) {
   const { id } = request.operation
   const { options } = request.invocation
   const input = await holdWithinBudget(context, request)

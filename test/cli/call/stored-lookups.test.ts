@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost } from '../../../src/api/calls/caller.js'
 import { answers, closeAfterTest, answering as listening, received } from '../../client/listeners.js'
@@ -159,6 +160,18 @@ describe('a single lookup', () => {
     expect(quote.json).toMatchObject({ in_store: true })
     expect(await costs(acme)).toEqual([0])
     await ends(here.run(`${bulk} --refresh`, several('acme.example', 'bolt.example')), 0)
+  })
+
+  it('has its cost on record before its answer is stored, so that a kill in between loses neither', async () => {
+    await prepare()
+    await here.run('ledger')
+    const state = new Database(here.path('state.db'))
+    state.exec(`CREATE TRIGGER too_early BEFORE UPDATE OF body ON lookups
+      WHEN (SELECT coalesce(sum(credits), 0) FROM spending) = 0 BEGIN SELECT RAISE(ABORT, 'stored first'); END`)
+    state.close()
+    const { stderr } = await ends(here.run(acme), 0)
+    expect(stderr).toBe('')
+    expect(await costs(acme)).toEqual([0])
   })
 
   it('sends what was not found again, since that costs nothing', async () => {
