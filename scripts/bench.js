@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --all] [-- --only batch]`: what the program takes, each figure as a ratio to a stated limit. With `--all`
- * more of them, which are written to docs/performance.md.
+ * `npm run bench [-- --all] [-- --only batch] [-- --size 20m]`: what the program takes, each figure as a ratio to a stated limit. With `--all`
+ * more of them, which are written to docs/performance.md. `--size` is how many companies of open data are imported.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -17,14 +17,15 @@ const loaders = {
   http: async () => (await import('./bench/http.js')).http,
   postgres: async () => (await import('./bench/postgres.js')).postgres,
   search: async () => (await import('./bench/search.js')).search,
+  open: async () => (await import('./bench/open-data.js')).openData,
   match: async () => (await import('./bench/match.js')).match,
   workbook: async () => (await import('./bench/workbook.js')).workbook,
   flow: async () => (await import('./bench/flow.js')).flow,
   dashboard: async () => (await import('./bench/dashboard.js')).dashboard,
 }
 
-const onlyWithAll = ['flow', 'dashboard']
-const withoutCatalogue = ['postgres', 'search', 'match', 'dashboard']
+const onlyWithAll = ['open', 'flow', 'dashboard']
+const withoutCatalogue = ['postgres', 'search', 'open', 'match', 'dashboard']
 
 /** Returns what to measure; what is asked for alone comes with the import that fills its catalogue. */
 function chosen({ all, only }) {
@@ -34,8 +35,17 @@ function chosen({ all, only }) {
   return withoutCatalogue.includes(only) ? [only] : [...new Set(['import', only])]
 }
 
-async function main({ all = false, only }) {
-  const names = chosen({ all, only })
+/** Returns a number such as 20m, 500k or 1000000. */
+function readSize(text = '1m') {
+  const [, digits, unit = ''] = /^(\d+)([km]?)$/i.exec(text) ?? []
+  if (digits === undefined) throw new Error('--size takes a number such as 20m')
+  return Number(digits) * { '': 1, k: 1_000, m: 1_000_000 }[unit.toLowerCase()]
+}
+
+async function main({ all = false, only, size: sizeText }) {
+  const size = readSize(sizeText)
+  // A size is that of open data.
+  const names = chosen({ all, only: only ?? (sizeText === undefined ? undefined : 'open') })
   await ensure()
   // Only now is it certain that the packages the measurements use are installed.
   const [{ document, holds, table }, { askJson }] = await Promise.all([
@@ -51,14 +61,14 @@ async function main({ all = false, only }) {
     for (const name of names) {
       process.stderr.write(`${name} …\n`)
       const measure = await loaders[name]()
-      const made = await measure({ env, folder, all: all || only !== undefined, catalogue: 200_000 })
+      const made = await measure({ env, folder, all: all || only !== undefined, catalogue: 200_000, size })
       // What follows may fail.
       process.stderr.write(`${table(made)}\n`)
       measurements.push(...made)
     }
     const machine = `${availableParallelism()} cores, Node ${process.versions.node}.`
     process.stdout.write(`${machine}\n\n${table(measurements)}\n`)
-    if (all && only === undefined)
+    if (all && only === undefined && sizeText === undefined)
       writeFileSync(`${root}docs/performance.md`, document(measurements, machine))
     return measurements.every(holds) ? 0 : 1
   } finally {
@@ -67,7 +77,7 @@ async function main({ all = false, only }) {
 }
 
 try {
-  const options = { all: { type: 'boolean' }, only: { type: 'string' } }
+  const options = { all: { type: 'boolean' }, only: { type: 'string' }, size: { type: 'string' } }
   process.exitCode = await main(parseArgs({ options }).values)
 } catch (error) {
   process.stderr.write(`${error.message}\n`)
