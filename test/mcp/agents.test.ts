@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { isPriced } from '../../src/api/operations/facts.js'
 import { operation, operations } from '../../src/api/operations/table.js'
+import { mostCredits } from '../../src/engine/credits/cost.js'
 import { examples } from '../../src/reference/openapi.js'
 import { askToStop } from '../../src/runs/records.js'
 import { closeAfterTest } from '../client/listeners.js'
@@ -115,43 +116,75 @@ describe('prospect mcp', () => {
     expect(await spent()).toBe(3)
   })
 
-  it('spends nothing without a budget by any calls in any order', async () => {
-    const target = answering({ body: {} })
-    const { client } = await connectAgent(here.home, [], { caller: target })
-    const tools = (await client.listTools()).tools.filter(({ annotations }) => !annotations?.readOnlyHint)
-    write('list.csv', companies(3))
-    const batch = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
-    const values = fc.oneof(
-      fc.constantFrom('acme-robotics.example', 'list.csv', 'email', '-1', '--max-credits=9', '', '1e3'),
-      fc.integer({ min: -2, max: 500 }),
-      fc.boolean(),
-      fc.constant(null),
-      fc.array(fc.constantFrom('email', 'phone')),
-    )
-    const callOf = ({ name, inputSchema }: (typeof tools)[number]) => {
-      const fields = Object.keys(inputSchema.properties ?? {}).filter((field) => field !== 'wait')
-      const id = operations().find((row) => toolOf(row.id) === name)?.id
-      const valid = id ? webhookless(examples[id].request) : batch
-      return fc.record({
-        name: fc.constant(name),
-        arguments: fc.oneof(
-          fc.constant(valid),
-          fc.dictionary(fc.constantFrom(...fields, 'max_credits', 'limit'), values),
-          fc
-            .dictionary(fc.constantFrom(...fields, 'max_credits'), values)
-            .map((some) => ({ ...valid, ...some })),
-        ),
-      })
+  describe('by any calls in any order', () => {
+    /** Calls of the tools that do not only read: right ones, with odd values, and with arguments that are none. */
+    const callsOf = async ({ client }: Pick<Awaited<ReturnType<typeof connectAgent>>, 'client'>) => {
+      const tools = (await client.listTools()).tools.filter(({ annotations }) => !annotations?.readOnlyHint)
+      const batch = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
+      const values = fc.oneof(
+        fc.constantFrom('acme-robotics.example', 'list.csv', 'email', '-1', '--max-credits=9', '', '1e3'),
+        fc.integer({ min: -2, max: 500 }),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(fc.constantFrom('email', 'phone')),
+      )
+      const callOf = ({ name, inputSchema }: (typeof tools)[number]) => {
+        const fields = Object.keys(inputSchema.properties ?? {}).filter((field) => field !== 'wait')
+        const id = operations().find((row) => toolOf(row.id) === name)?.id
+        const valid = id ? webhookless(examples[id].request) : batch
+        return fc.record({
+          name: fc.constant(name),
+          arguments: fc.oneof(
+            fc.constant(valid),
+            fc.dictionary(fc.constantFrom(...fields, 'max_credits', 'limit'), values),
+            fc
+              .dictionary(fc.constantFrom(...fields, 'max_credits'), values)
+              .map((some) => ({ ...valid, ...some })),
+          ),
+        })
+      }
+      return fc.array(fc.oneof(...tools.map(callOf)), { minLength: 10, maxLength: 10 })
     }
-    const calls = fc.array(fc.oneof(...tools.map(callOf)), { minLength: 10, maxLength: 10 })
-    await fc.assert(
-      fc.asyncProperty(calls, async (some) => {
-        await Promise.all(some.map((one) => client.callTool(one as Parameters<typeof client.callTool>[0])))
-        expect(target.asked.filter(({ id }) => isPriced(operation(id)))).toEqual([])
-      }),
-      { numRuns: tries(5, 100) },
-    )
-    expect(await spent()).toBe(0)
+
+    it('spends nothing without a budget', async () => {
+      const target = answering({ body: {} })
+      const agent = await connectAgent(here.home, [], { caller: target })
+      write('list.csv', companies(3))
+      await fc.assert(
+        fc.asyncProperty(await callsOf(agent), async (some) => {
+          await Promise.all(some.map(({ name, arguments: given }) => agent.ask(name, given)))
+          expect(target.asked.filter(({ id }) => isPriced(operation(id)))).toEqual([])
+        }),
+        { numRuns: tries(5, 500) },
+      )
+      expect(await spent()).toBe(0)
+    })
+
+    it('never spends more than its budget, also where each call costs all that it may', async () => {
+      write('list.csv', companies(3))
+      const first = await connectAgent(here.home, [], { caller: answering({ body: {} }) })
+      let charged = 0
+      let all = 0
+      const target = answering((id, input) => {
+        const row = operation(id)
+        const credits = isPriced(row) ? (mostCredits(row, input) ?? 0) : 0
+        charged += credits
+        all += credits
+        return { body: { name: 'Known' }, credits }
+      })
+      await fc.assert(
+        fc.asyncProperty(await callsOf(first), fc.integer({ min: 0, max: 60 }), async (some, budget) => {
+          charged = 0
+          const argv = ['--max-credits', String(budget)]
+          const agent = await connectAgent(here.home, argv, { caller: target })
+          await Promise.all(some.map(({ name, arguments: given }) => agent.ask(name, given)))
+          await agent.client.close()
+          expect(charged).toBeLessThanOrEqual(budget)
+        }),
+        { numRuns: tries(5, 500) },
+      )
+      expect(all).toBeGreaterThan(0)
+    })
   })
 
   it('neither reads nor writes a file outside its folder, also by a link', async () => {
