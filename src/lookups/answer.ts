@@ -90,6 +90,10 @@ export function cutAt(limit: number, answer: RowAnswer, { batch }: Operation): R
   return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
 }
 
+/** Whether somebody was found and paid for who is suppressed, so that nothing of the answer is stored but that. */
+export const isHidden = ({ status, error }: Pick<RowAnswer, 'status' | 'error'>): boolean =>
+  status === 'not_found' && error === hiddenNote
+
 export const isUnknown = ({ error }: RowAnswer): boolean => error === unknownAnswer.error
 
 /** The meaning of a reply for a run: an answer, a pause before the same call, or the end. */

@@ -13,6 +13,7 @@ import {
 import {
   type AnswerSource,
   type BudgetShortage,
+  isHidden,
   isUnknown,
   type RowAnswer,
   type RowOutcome,
@@ -611,7 +612,7 @@ class StoredLookups {
     const text = connection.dialect.toStorableText(identity)
     return (equal.get(hash) ?? []).filter(
       (one) =>
-        (one.identity === text || (one.identity === null && this.#isOfRow(one))) &&
+        (one.identity === text || (one.identity === null && (this.#isOfRow(one) || isHiddenLookup(one)))) &&
         !(one.run === this.run.number && one.row === ordinal),
     )
   }
@@ -641,7 +642,7 @@ class StoredLookups {
     if (left && !this.#mayRepeat(left) && !retryUnknown)
       return { lookup: { ...left, state: 'unknown' as const }, source: 'duplicate' as const, sampled: false }
     const others = alike
-      .filter((one) => !this.#isOfRow(one) && one.state === 'found')
+      .filter((one) => !this.#isOfRow(one) && (one.state === 'found' || isHiddenLookup(one)))
       .sort((one, other) => (other.answered_at ?? 0) - (one.answered_at ?? 0))
     const sampled =
       samples && others.find(({ run, answered_at: at }) => samples.has(run) && (at ?? 0) >= notBefore)
@@ -1099,7 +1100,7 @@ class StoredLookups {
       if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
       await connection.run(
         'UPDATE lookups SET body = ? WHERE run = ? AND row = ?',
-        text ?? toJson(body),
+        body === undefined ? null : (text ?? toJson(body)),
         this.run.number,
         ordinal,
       )
@@ -1212,6 +1213,9 @@ function needsOf(own: Iterable<StoredLookup>): Map<string | null, number> {
     if (isTogether(kept.key)) needs.set(kept.key, (needs.get(kept.key) ?? 0) + needOf(kept))
   return needs
 }
+
+const isHiddenLookup = ({ state, error }: EqualLookup): boolean =>
+  state === 'not_found' && isHidden({ status: state, error })
 
 /** Whether another run has it under way, or left it: a killed one did not hear of it, or any one not of its outcome. */
 const isLeft = (one: EqualLookup): boolean => isOpen(one) || (one.state === 'unknown' && one.input !== null)

@@ -17,6 +17,7 @@ import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { inputsOfItems, isPriced } from '../api/operations/facts.js'
 import {
   itemOperation,
+  notFoundCode,
   type Operation,
   type OperationId,
   operation,
@@ -26,7 +27,7 @@ import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { type Fields, isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
-import { isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
+import { isHidden, isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { RunLocks } from '../lookups/leases.js'
 import {
   type Ask,
@@ -218,7 +219,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const hash = hashNumber(hashOf(identity))
     return { ordinal: -1, identity, hash, most: 0, input, maxAgeMs, key: idempotencyKey }
   }
-  const replyOf = ({ answer, storedAt = clock.now(), key }: RowOutcome, options: CallOptions) => {
+  const replyOf = (
+    id: OperationId,
+    { answer, storedAt = clock.now(), key }: RowOutcome,
+    options: CallOptions,
+  ): Reply => {
     const age = Math.max(0, Math.floor((clock.now() - storedAt) / 1_000))
     // To whoever sent the request that was paid for, this is its reply.
     const isReplay = options.idempotencyKey !== undefined && key === keyDigest(options)
@@ -227,14 +232,19 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       ...storedHeaders,
       ...(isReplay ? { 'idempotent-replayed': 'true' } : {}),
     }
+    if (isHidden(answer)) {
+      const row = operation(id)
+      const { status, body } = toRefusal(new ApiError(notFoundCode(row)), row)
+      return { status, body, headers, credits: 0, isSuppressed: true }
+    }
     const { body, text } = answer
-    return { status: 200, body, headers, credits: 0, ...(text === undefined ? {} : { text }) } satisfies Reply
+    return { status: 200, body, headers, credits: 0, ...(text === undefined ? {} : { text }) }
   }
   const find = async (id: OperationId, row: LookupRow | undefined): Promise<RowOutcome | undefined> => {
     if (!row || maxAgeMs === 0) return undefined
     const lookups = (await runs.get(id))?.lookups ?? (await readerOf(id))
     const [outcome] = await lookups.peek([row])
-    return outcome?.answer.status === 'found' ? outcome : undefined
+    return outcome && isPaid(outcome) ? outcome : undefined
   }
   /** Claims a lookup, or returns the answer that an equal one brought meanwhile; a refusal where one is under way for too long. */
   const claim = async (
@@ -248,7 +258,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       const [one] = isGoingOn ? [] : await lookups.claim([row], (ordinal) => own.has(ordinal))
       if (one?.is === 'ask')
         return { lookups, ask: one.ask, row, isSent: false, isKnown: true, isKept: false }
-      if (one?.is === 'answered' && one.outcome.answer.status === 'found') return one.outcome
+      if (one?.is === 'answered' && isPaid(one.outcome)) return one.outcome
       if (one?.is === 'answered' && isUnknown(one.outcome.answer)) return new ApiError('lookup_in_doubt')
       if (polls === pollsBeforeNotice) ports.onWait?.()
       await ports.sleep(polls < pollsBeforeNotice ? busyMs : longestMs)
@@ -294,9 +304,17 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   ): Promise<void> => {
     const of = asRow(operation(id))
     const verdict = of && judge(reply, of, clock.now())
-    if (verdict?.kind !== 'answer' || verdict.answer.status !== 'found') return
-    const isCut = isObject(reply.body) && reply.body.truncated === true
-    const answer = { ...verdict.answer, isCut, ...(reply.wire ? { text: textOf(reply.wire, names) } : {}) }
+    if (verdict?.kind !== 'answer') return
+    const isCharged = reply.credits + (reply.replayed ?? 0) > 0
+    const isNothing = isHidden(verdict.answer) && isCharged
+    if (verdict.answer.status !== 'found' && !isNothing) return
+    // Of somebody who is suppressed, nothing is kept but that it was paid.
+    const isCut = isNothing || (isObject(reply.body) && reply.body.truncated === true)
+    const answer = {
+      ...verdict.answer,
+      isCut,
+      ...(reply.wire && !isNothing ? { text: textOf(reply.wire, names) } : {}),
+    }
     const key = options.idempotencyKey === undefined ? null : keyDigest(options)
     if (one) {
       await one.lookups.keepSingle(one.row, answer, key)
@@ -350,7 +368,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       if (claimed instanceof ApiError) return toRefusal(claimed, operation(id))
       if ('answer' in claimed) {
         onStored?.(claimed.storedAt ?? clock.now())
-        return replyOf(claimed, options)
+        return replyOf(id, claimed, options)
       }
       sent.set(line, claimed)
       try {
@@ -427,13 +445,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     return found
   }
   /** Returns the reply to a request for several whose answers are all stored. */
-  const replyOfItems = (outcomes: readonly RowOutcome[], options: CallOptions): Reply => {
+  const replyOfItems = (id: OperationId, outcomes: readonly RowOutcome[], options: CallOptions): Reply => {
     const [first] = outcomes
     const isOfKey = outcomes.every(({ key }) => key === first?.key)
-    const body = { results: outcomes.map(({ answer }) => answer.body) }
+    const body = { results: outcomes.map(({ answer }) => answer.body ?? null) }
     const answer = { status: 'found', error: null, body, credits: 0 } as const
     const key = isOfKey ? (first?.key ?? null) : null
-    return replyOf({ answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key }, options)
+    return replyOf(id, { answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key }, options)
   }
   /**
    * Answers a request for several from the store, item by item, and sends the others. Under an idempotency key of the user's own
@@ -450,7 +468,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (stored.length === 0) return caller.call(id, input, options)
     if (stored.length === inputs.length) {
       onStored?.(oldestOf(stored))
-      return replyOfItems(stored, options)
+      return replyOfItems(id, stored, options)
     }
     if (options.idempotencyKey !== undefined) return caller.call(id, input, options)
     const isAsked = (_: unknown, at: number) => outcomes[at] === undefined
@@ -467,7 +485,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (answers.length !== asked.length) return reply
     onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
     const rest = [...answers]
-    const results = outcomes.map((outcome) => (outcome ? outcome.answer.body : rest.shift()))
+    const results = outcomes.map((outcome) => (outcome ? (outcome.answer.body ?? null) : rest.shift()))
     const { credits } = reply
     return { status: operation(id).ok, body: { results, credits_used: credits }, headers: {}, credits }
   }
@@ -500,7 +518,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
           const stored = isWork ? undefined : await find(id, asked)
           if (stored) {
             onStored?.(stored.storedAt ?? clock.now())
-            return replyOf(stored, options)
+            return replyOf(id, stored, options)
           }
           const other = underWay.get(line)
           if (!other) break
@@ -563,7 +581,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (claimed instanceof ApiError) return toRefusal(claimed, operation(id))
     if ('answer' in claimed) {
       onStored?.(claimed.storedAt ?? clock.now())
-      return replyOf(claimed, {})
+      return replyOf(id, claimed, {})
     }
     const { lookups, ask } = claimed
     const { key, work, input: before } = ask
@@ -597,7 +615,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       const found = await find(id, await rowOf(id, input))
       if (!found) return undefined
       onStored?.(found.storedAt ?? clock.now())
-      return replyOf(found, {})
+      return replyOf(id, found, {})
     },
     /** Records what accepted work has brought as the reply to a lookup. */
     add: (id: OperationId, input: Input, reply: Reply) =>
@@ -613,6 +631,9 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     keep,
   }
 }
+
+/** Whether an answer was paid for, and is not paid for again. */
+const isPaid = ({ answer }: RowOutcome): boolean => answer.status === 'found' || isHidden(answer)
 
 /** Keys are often made of what they are for, and members are people. */
 const keyDigest = ({ idempotencyKey, member }: CallOptions): string =>

@@ -69,8 +69,14 @@ export function createSuppressor(driver: Driver, owner: string, findContact?: Fi
           : all
       const rest = await records(body)
       if (rest === all) return reply
-      const { credits } = reply
-      if (rest === undefined) return { ...notFound(operation), credits, isSuppressed: true }
+      const { credits, replayed } = reply
+      if (rest === undefined)
+        return {
+          ...notFound(operation),
+          credits,
+          ...(replayed === undefined ? {} : { replayed }),
+          isSuppressed: true,
+        }
       const row = isObject(all) && isContact(all) ? waterfall : operation
       const isHidden = resolvesNothing(row, rest) && !resolvesNothing(row, all)
       return { ...withoutBytes(reply), body: rest, ...(isHidden && { isSuppressed: true }) }

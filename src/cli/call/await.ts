@@ -64,16 +64,15 @@ export async function runAsync(
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
   await context.requireRecords([operation])
   const stored = await findResult(context, request)
-  if (stored) return printStored(context, request, stored)
+  const printKnown = (reply: Reply) =>
+    isOk(reply) ? printStored(context, request, reply) : reportRefusal(context, operation, reply)
+  if (stored) return printKnown(stored)
   await confirmCall(context, request)
   if (isSent) return runSync(context, request)
   const run = async (interrupted?: AbortSignal): Promise<number> => {
     // What is received here was sent with an address of its own.
     const claimed = receiver ? undefined : await claimWork(context, request)
-    if (claimed && 'status' in claimed)
-      return isOk(claimed)
-        ? printStored(context, request, claimed)
-        : reportRefusal(context, operation, claimed)
+    if (claimed && 'status' in claimed) return printKnown(claimed)
     const send = receiver?.send ?? (wait.printsResult ? sendRequest : sendAndPrint)
     const reply = await start(context, request, claimed, send)
     if (!isOk(reply)) return reportRefusal(context, operation, reply)
@@ -162,8 +161,8 @@ async function waitFor(
     await recordSpent(context, accepted.operation.id, spent, { once: `work ${accepted.id}` })
   if (state === 'finished' && accepted.single) {
     const [result] = await Array.fromAsync(work.records())
-    if (claimed) await claimed.keep({ status: 200, body: result, headers: {}, credits: 0 })
-    else await storeResult(context, request, result)
+    if (claimed) await claimed.keep({ status: 200, body: result, headers: {}, credits: spent })
+    else await storeResult(context, request, result, spent)
   } else if (state === 'failed') await claimed?.forget()
   const empty =
     state === 'finished' && printsResult

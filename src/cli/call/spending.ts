@@ -269,11 +269,16 @@ export async function claimWork(
 }
 
 /** Stores the result of work that a request has started, so that no later lookup pays for it again. */
-export async function storeResult(context: Context, request: OperationRequest, body: unknown): Promise<void> {
+export async function storeResult(
+  context: Context,
+  request: OperationRequest,
+  body: unknown,
+  credits: number,
+): Promise<void> {
   const lookup = await lookupOf(context, request)
   if (!lookup || context.globals.direct) return
   const stored = await openStoredLookups(context, request.invocation)
-  await stored.add(...lookup, { status: 200, body, headers: {}, credits: 0 })
+  await stored.add(...lookup, { status: 200, body, headers: {}, credits })
 }
 
 async function storedLookupOf(context: Context, request: OperationRequest) {

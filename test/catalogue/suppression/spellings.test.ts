@@ -145,7 +145,7 @@ describe('an answer of a server that shows only then that it is about somebody s
     const waterfall = `contacts waterfall ${byName('Zoé Denis')} --enrichment-type email`
     for (const [line, credits] of [
       [`${waterfall} --sync`, '3 credits'],
-      [`${waterfall} --wait`, '3 credits'],
+      [`${waterfall} --wait --refresh`, '3 credits'],
       [`leads enrich ${byName('Zoé Denis')}`, '1 credit'],
     ]) {
       const { code, stdout, stderr } = await here.run(`${line} --base-url ${url}`, { env })

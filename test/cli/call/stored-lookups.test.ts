@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { ConnectionLost } from '../../../src/api/calls/caller.js'
@@ -235,6 +236,46 @@ it('a governed proxy pays once for a company that two members and a batch beside
   ])
   expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
   expect(before - (await server.machine.balance())).toBe(20)
+})
+
+it('an answer that is hidden because it is about somebody suppressed is paid for once, and nothing of it is stored', async () => {
+  const server = await serves(0, 0)
+  const header = 'first_name,last_name,email,title,company_domain,network_profile_url'
+  const url = 'https://www.network.example/in/hidden-ann'
+  await server.machine.fill('people', `${header}\nAnn,Lee,ann@acme.example,CTO,acme.example,${url}\n`)
+  const run = (line: string, stdin?: string) =>
+    here.run(line, { env: server.env, ...(stdin === undefined ? {} : { stdin }) })
+  const before = await server.machine.balance()
+  const spent = async () => before - (await server.machine.balance())
+  await ends(run('suppress add ann@acme.example'), 0)
+  const lookups = [
+    ['leads enrich --first-name Ann --last-name Lee --domain acme.example', 1],
+    [`contacts waterfall --sync --enrichment-type email --network-url ${url}`, 3],
+  ] as const
+  let paid = 0
+  for (const [line, price] of lookups) {
+    paid += price
+    const first = await run(line)
+    expect([first.code, first.stderr]).toEqual([
+      9,
+      expect.stringContaining(`The server charged ${price} credit`),
+    ])
+    const again = await run(line)
+    expect(again.code).toBe(9)
+    expect(again.stderr).toMatch(/^Paid (a moment|\d+ s) ago, not again; --refresh asks again\.\n/)
+    expect(again.stderr).toContain('about somebody who is suppressed')
+    expect(again.stderr).not.toContain('charged 1')
+    expect(await spent()).toBe(paid)
+  }
+  const state = readFileSync(here.path('state.db')).toString('latin1')
+  const log = here.exists('state.db-wal') ? readFileSync(here.path('state.db-wal')).toString('latin1') : ''
+  expect(state + log).not.toContain('"email":"ann@acme.example"')
+  const stdin = 'first_name,last_name,domain\nAnn,Lee,acme.example\n'
+  const file = await ends(run('leads enrich --csv - --json', stdin), 0)
+  expect(file.json).toMatchObject([{ _status: 'suppressed', _credits: 0 }])
+  expect(await spent()).toBe(paid)
+  await run(`${lookups[0][0]} --refresh`)
+  expect(await spent()).toBe(paid + 1)
 })
 
 it('a governed proxy pays once for a file of contacts that two members look up, also where it does not say what it is', async () => {
