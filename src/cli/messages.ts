@@ -202,7 +202,7 @@ const budgets: Readonly<Record<string, readonly [of: string, hint: string]>> = {
 }
 
 /** Says why what a day leaves is less than what was spent on it: the clock was ahead. */
-const aheadText = (until: unknown): string =>
+export const aheadText = (until: unknown): string =>
   until === undefined
     ? ''
     : `: the clock was ahead, and what was spent under the date ${until} counts until then`
@@ -399,7 +399,7 @@ const messages: Readonly<Record<string, Message>> = {
   'list.no_column': { text: '--take names the column "{column}", which no --with file has.', hint: (details) => fill(details.near === undefined ? 'They have: {known"}.' : 'Did you mean "{near}"?', details) },
   'list.of_companies': { text: ({ option, source }) => `${fileNameOf(option)} ${source} is a list of companies, and the rows are people.`, hint: ({ option }) => `Give a list of people${option === '--with' ? ', or compare the companies they work at with --kind companies' : ''}.` },
   'list.of_numbers': { text: '--skip-known knows companies and people, and these rows are phone numbers.', hint: 'Leave out --skip-known.' },
-  'list.unidentified': { text: (details) => fill(`{name}: no column is recognised as ${details.kind === 'people' ? 'an email address' : 'a domain'}, a profile URL or a name. The file has: {header"}. Choose one, for example: --map ${details.kind === 'people' ? 'email' : 'domain'}="${firstName(details)}"`, details) },
+  'list.unidentified': { text: (details) => fill(`{name}: no column is recognised as ${details.kind === 'people' ? 'an email address' : 'a domain'}, a profile URL or a name. The file has: {header"}. Choose one, for example: ${mapOption(details, details.kind === 'people' ? 'email' : 'domain', firstName(details))}`, details) },
   'listen.failed': { text: 'Cannot listen on {host}, port {port}: {cause}.' },
   'listen.no_address': { text: '{host} is no address of this machine: choose another with --host.' },
   'listen.not_public': { text: ({ host }) => `${host || 'An empty host'} can be reached from other machines: add --public to permit that.` },
@@ -413,7 +413,7 @@ const messages: Readonly<Record<string, Message>> = {
   'map.not_pair': { text: '--map takes field=Column, such as --map domain=Website, not "{pair}".' },
   'map.others': { text: '{columns"} could be {name} too; "{column}" is used. To change that: --map {name}="{other}"' },
   'map.profiles': { text: (details) => fill(`The mapping fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
-  'map.same_names': { text: 'Several columns have the name "{name}"; here they are {columns"}. Choose the one for {field}, for example: --map {field}="{name}"' },
+  'map.same_names': { text: (details) => fill(`Several columns have the name "{name}"; here they are {columns"}. Choose the one for {field}, for example: ${mapOption(details, '{field}', '{name}')}`, details) },
   'map.uncalculated': { text: ({ column, field, cells, first }) => `The column "${column}", for ${field}, has ${Number(cells) === 1 ? 'a formula without a stored value' : `${count(cells)} formulas without stored values`}, from cell ${first} on, so its rows would be blank.`, hint: 'Open the workbook in a spreadsheet program, save it, and run this again. To leave the column out: --map {field}=' },
   'map.unidentified': { text: ({ isNamed, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? 'Choose one' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. If it names the columns, choose one'}, for example: --map {field}="{column}"`, details) },
   'map.unknown_name': { text: (details) => fill(`The mapping names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
@@ -564,6 +564,10 @@ const messages: Readonly<Record<string, Message>> = {
   'workbook.uncalculated': { text: ({ columns }) => `Formulas without a stored value are blank: ${(columns as { column: string; cells: number; first: string }[]).map(({ column, cells, first }) => `${count(cells)} in "${column}" (from ${first} on)`).join(', ')}. To have their values, open the workbook in a spreadsheet program and save it.` },
   'workbook.unreadable': { text: '{path} cannot be converted: {cause}.' },
 }
+
+/** Returns how a column is chosen for a field: by an option, or in the file of a flow. */
+const mapOption = ({ isFlow }: Details, field: string, column: unknown): string =>
+  isFlow === true ? `map: { ${field}: "${column}" } beside the file in input` : `--map ${field}="${column}"`
 
 const firstName = ({ header }: Details) => (header as string[]).find((name) => name !== '') ?? 'Column'
 

@@ -134,7 +134,7 @@ export function createPoster() {
       const json = 'application/json'
       const usual = { accept: json, 'content-type': json, 'user-agent': 'prospect' }
       const request = { method: 'POST', body: toJson(content), headers: { ...usual, ...given } } as const
-      const targets = { allow: [], loopback: true }
+      const targets = { allow: [], loopback: true, what: 'Requests' }
       try {
         const { status, headers, text } = await others.exchange(url, targets, request, postMs)
         const body: unknown = resultOr(undefined, () => parseBody(text))

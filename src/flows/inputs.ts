@@ -24,7 +24,12 @@ export const flowFiles = (ports: ListPorts, file: string): Omit<FlowFiles, 'sour
     }
     const { table } = await openInput(ports, { ...choices, file: path })
     const pairs = Object.entries(map).map(([field, column]) => `${field}=${column}`)
-    return { table, mapped: mapList(table, path, undefined, pairs) }
+    try {
+      return { table, mapped: mapList(table, path, undefined, pairs) }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new Refusal(error.code, { ...error.details, isFlow: true })
+    }
   },
   toList: (source) => (isRecords(source) ? source : resolve(dirname(file), source)),
 })

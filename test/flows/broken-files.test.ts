@@ -94,4 +94,45 @@ describe('the file of a flow', () => {
     here.write('flow.yaml', `name: a\ninput: { flow: first.yaml }\n${rest}`)
     await ends(here.run('flow check flow.yaml'), 2, 'writes no CSV file or workbook that can be read')
   })
+
+  it('is told how to choose a column in its own words', async () => {
+    here.write('plain.csv', 'A,B\nx,y\n')
+    here.write('same.csv', 'Website,Website\na.example,b.example\n')
+    here.write('flow.yaml', `name: a\ninput: { csv: plain.csv }\n${rest}`)
+    const plain = await ends(
+      here.run('flow check flow.yaml'),
+      2,
+      'map: { domain: "A" } beside the file in input',
+    )
+    here.write('flow.yaml', `name: a\ninput: { csv: same.csv }\n${rest}`)
+    const same = await ends(
+      here.run('flow check flow.yaml'),
+      2,
+      'map: { company_domain: "Website" } beside the file',
+    )
+    expect(plain.stderr + same.stderr).not.toContain('--map')
+  })
+
+  it('is refused with its mistake under --quiet, too', async () => {
+    here.write('flow.yaml', `name: a\n${input}steps: [acounts.enrich]\noutput: { csv: out.csv }\n`)
+    for (const word of ['check', 'run'])
+      await ends(
+        here.run(`flow ${word} flow.yaml --quiet`),
+        2,
+        'Did you mean accounts.enrich?',
+        'Nothing was sent.',
+      )
+  })
+
+  it('that would write over its input is refused by a check', async () => {
+    here.write('flow.yaml', `name: a\n${input}steps: [accounts.enrich]\noutput: { csv: ./list.csv }\n`)
+    await ends(here.run('flow check flow.yaml'), 2, 'output would overwrite the input file')
+  })
+
+  it('with a request to an address inside says that requests are blocked', async () => {
+    const step = '{ http: { post: "https://10.0.0.1/x", result: { x: number } } }'
+    here.write('flow.yaml', `name: a\n${input}steps: [${step}]\noutput: { csv: out.csv }\n`)
+    const { stderr } = await here.run('flow run flow.yaml --yes')
+    expect(stderr).toContain('Requests to 10.0.0.1 are blocked')
+  })
 })

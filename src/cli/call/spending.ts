@@ -173,9 +173,12 @@ export function createSpendingLayer(context: Context): Layer {
     if (perDay === undefined || most === 0) return undefined
     const id = context.ids.uuid()
     const decide = (left: number) => (most !== null && most <= left ? most : undefined)
-    const { left, credits } = await (await open()).hold({ id, profile, perDay }, decide, context.clock.now())
+    const held = await (await open()).hold({ id, profile, perDay }, decide, context.clock.now())
+    const { left, credits, until } = held
     if (credits !== undefined) return id
-    throw new ApiError('insufficient_credits', { need: most ?? left + 1, have: left })
+    const { aheadText } = await import('../messages.js')
+    const have = `${left} left of max_credits_per_day ${perDay} (UTC)${aheadText(until)}`
+    throw new ApiError('insufficient_credits', { need: most ?? left + 1, have })
   }
   return (caller) => ({
     ...caller,

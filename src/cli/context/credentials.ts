@@ -93,7 +93,7 @@ export async function givenKey(streams: Streams, options: GlobalOptions): Promis
 }
 
 /** Returns the key in a text that was typed. Throws Stop where it cannot be one. */
-export const keyIn = (text: string): string => clean(text, 'What was typed')
+export const keyIn = (text: string, source = 'What was typed'): string => clean(text, source)
 
 function clean(text: string, source: string): string {
   const key = text.trim()

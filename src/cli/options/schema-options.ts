@@ -228,6 +228,7 @@ const fieldByWord: Partial<Readonly<Record<OperationId, string>>> = {
   'accounts.headcount': 'company_domain',
   'accounts.hiring': 'company_domain',
   'accounts.stack': 'company_domain',
+  'accounts.count_profiles': 'company_network_url',
   'accounts.technologies': 'query',
   'leads.extract': 'search_url',
   'leads.search': 'company_domain',

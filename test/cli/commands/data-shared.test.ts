@@ -68,7 +68,7 @@ describe('a catalogue on a shared database', () => {
     )
     here.write('people.csv', people)
     expect((await here.run(['data', 'import', 'people', 'people.csv', ...at()])).code).toBe(0)
-    expect(await doctor()).toContain("in the engine's database contains data: ")
+    expect(await doctor()).toContain("in the engine's database is filled: ")
   })
 
   it('a role without the right to create it can work without the catalogue', async () => {

@@ -125,7 +125,7 @@ async function dataIn(reads: Connection, what: string, { home, clock }: Context)
   const { isEmpty } = await readCatalogueState(reads)
   const { text } = describeCatalogue(home, await readOrigins(reads), clock.now())
   const troubles = [isEmpty && warning(`${what} is empty: lookups find nothing.`, filling)]
-  return orElse(troubles, `${what} contains data: ${text}.`)
+  return orElse(troubles, `${what} is filled: lookups are answered from ${text}.`)
 }
 
 /** `undefined` when the engine's database is missing or has another schema. */

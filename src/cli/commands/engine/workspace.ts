@@ -192,6 +192,11 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
           const all = await admin.workspaces()
           const isName = all.some((one) => one.name === name)
           const id = isName ? undefined : await expandId(name, 'workspace', among(all.map((one) => one.id)))
+          if (!isName && id === undefined && all.length > 0)
+            throw new UsageError(
+              `There is no workspace "${name}".`,
+              `The workspaces are: ${all.map((one) => one.name).join(', ')}.`,
+            )
           const used = toWorkspaceView(await admin.useWorkspace(id ?? name))
           if ((await admin.members()).length === 0)
             context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)

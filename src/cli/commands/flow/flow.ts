@@ -6,7 +6,7 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import { unitPrice } from '../../../engine/credits/cost.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
-import { type Flow, type FlowProblem, readFlow } from '../../../flows/read.js'
+import { type Flow, type FlowProblem, fileOf as fileOfOutput, readFlow } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
@@ -57,7 +57,11 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
       .withOptions(engineOptions)
       .run(async (caller, { args: [file = ''], options }) => {
         const { context } = withRunDatabase(caller, await placeOf(options))
-        const { name, steps } = (await openFlow(context, file)).flow
+        const { flow, path } = await openFlow(context, file)
+        const { name, steps, outputs } = flow
+        for (const output of outputs)
+          if (output.kind !== 'http' && output.kind !== 'list')
+            context.claimFile(resolve(dirname(path), fileOfOutput(output)), 'output')
         const names = steps.map((step) => step.name).join(', ')
         context.notify(oneLine(`${name}: ${countOf(steps.length, 'step')} (${names}). Nothing is wrong.`))
       }),
@@ -308,8 +312,11 @@ async function openFlow(context: Context, file: string) {
   const sources = await context.hasVendors()
   const { flow, problems } = await readFlow(text, { ...flowFiles(listPorts(context), path), sources })
   if (flow) return { path, flow }
-  for (const problem of problems) context.notify(describeProblem(formatPath(path, context.streams), problem))
-  const count = problems.length
+  const lines = problems.map((problem) => describeProblem(formatPath(path, context.streams), problem))
+  // What is wrong is the error itself where nothing else is said.
+  if (context.globals.quiet) throw new UsageError(lines.join(' '), 'Nothing was sent.')
+  for (const line of lines) context.notify(line)
+  const count = lines.length
   throw new UsageError(`${file} has ${count === 1 ? 'a mistake' : `${count} mistakes`}. Nothing was sent.`)
 }
 

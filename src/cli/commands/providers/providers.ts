@@ -245,7 +245,7 @@ async function readKey(
       ? await readText(streams, resolve(streams.cwd, keyFile), '--key-file')
       : await askSecret(context, `API key for ${source}`, keyIn)
   if (text === undefined) throw new Refusal('usage.no_provider_key')
-  const key = keyIn(text)
+  const key = keyIn(text, keyStdin ? 'stdin' : keyFile)
   context.conceal(key)
   return key
 }

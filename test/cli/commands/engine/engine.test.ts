@@ -177,6 +177,7 @@ describe('engine faults', () => {
 it('uses one workspace at a time, and asks for a member of a new one, which then works like the first', async () => {
   await engine('workspaces create Trial')
   await engine('credits set 1')
+  await ends(here.run('engine workspaces use Nobody'), 2, 'The workspaces are: ', 'Trial')
   await ends(here.run('engine workspaces use Trial'), 0, 'engine members add')
   expect(await engine('status')).toMatchObject({
     workspace: { name: 'Trial' },
