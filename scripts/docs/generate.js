@@ -11,17 +11,25 @@ const marker = '<!-- generated:'
 
 /** Every document with generated parts, and every generated example, as it should be now. */
 export async function generatedDocs() {
-  const [{ eventBodyFiles, refresh, render, renderable }, { outputColumns }, searchUrls, flows, providers] =
-    await Promise.all([
-      load('scripts/docs/api-tables.ts'),
-      load('scripts/docs/output-columns.ts'),
-      load('src/catalogue/search-url/filter-types.ts'),
-      load('src/flows/format.ts'),
-      load('src/providers/definition.ts'),
-    ])
+  const [
+    { eventBodyFiles, refresh, render, renderable },
+    { openDataTable },
+    { outputColumns },
+    searchUrls,
+    flows,
+    providers,
+  ] = await Promise.all([
+    load('scripts/docs/api-tables.ts'),
+    load('scripts/docs/open-data.ts'),
+    load('scripts/docs/output-columns.ts'),
+    load('src/catalogue/search-url/filter-types.ts'),
+    load('src/flows/format.ts'),
+    load('src/providers/definition.ts'),
+  ])
   const generated = {
     ...Object.fromEntries(renderable.map((name) => [name, render(name)])),
     commands: commandReference(await commandMap()),
+    'open-data': openDataTable(),
     'output-columns': await outputColumns(),
     'search-filters': filterTypeTable(searchUrls),
     'search-parameters': plainParameterTable(searchUrls),

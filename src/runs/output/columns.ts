@@ -261,10 +261,13 @@ export function chosenColumns(
 ): readonly ResultColumn[] {
   if (!fields) return usual
   const names = all.map(({ name }) => name)
-  return fields.flatMap((field) => {
+  const chosen = fields.flatMap((field) => {
     const found = resolveField(field, names)
     return all.filter(({ name }) => name === found || name.startsWith(`${found}.`))
   })
+  // They are usual only where they are asked for.
+  const open = usual.filter((column) => openColumns.includes(column.name) && !chosen.includes(column))
+  return [...chosen, ...open]
 }
 
 /**

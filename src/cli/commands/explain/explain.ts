@@ -9,6 +9,7 @@ import {
   operation as operationOf,
   vendorKindsOf,
 } from '../../../api/operations/table.js'
+import { dayMs, dayOf } from '../../../api/values/dates.js'
 import { parseExact, parseJson } from '../../../api/values/json.js'
 import { type Fields, isObject } from '../../../api/values/objects.js'
 import { openSuppressors } from '../../../engine/tables/members.js'
@@ -60,6 +61,8 @@ export const explainCommand: CommandFactory = ({ command }) =>
       const workspace = await openWorkspaceOwner(context)
       const body = await shownTo(context, workspace, stored)
       const given = found && (found.originAnsweredAt ?? found.answeredAt)
+      const { _source_date: snapshot } = isObject(body) ? (body as { _source_date?: string }) : {}
+      const snapshotAt = snapshot === undefined ? undefined : dayOf(snapshot)
       const asked =
         workspace && found ? await askedVendors(context, workspace, { run, row, found, body: stored }) : []
       const shown = {
@@ -76,7 +79,9 @@ export const explainCommand: CommandFactory = ({ command }) =>
         credits_held: found?.held ?? 0,
         asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
         answered_at: given ? isoTime(given) : null,
-        age_days: given ? Math.floor(Math.max(0, now() - given) / 86_400_000) : null,
+        snapshot: snapshot ?? null,
+        // What open data says is as old as its snapshot.
+        age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
         why_empty: body === stored ? whyEmpty(found) : hiddenNote,
         providers: asked,
         values: await valuesOf(run, body, column),
@@ -258,7 +263,10 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
     `Status: ${status === 'none' ? 'not looked up' : status}${source === null ? '' : ` (${source}${origin})`}`,
     `Cost: ${countOf(Number(credits), 'credit', 'credits')}${credits_held === 0 ? '' : `, ${credits_held} held`}`,
     ...(facts.asked_at === null ? [] : [`Asked: ${facts.asked_at}`]),
-    ...(facts.answered_at === null ? [] : [`Answered: ${facts.answered_at}${age}`]),
+    ...(facts.answered_at === null
+      ? []
+      : [`Answered: ${facts.answered_at}${facts.snapshot === null ? age : ''}`]),
+    ...(facts.snapshot === null ? [] : [`Open data of: ${facts.snapshot}${age}`]),
     ...(facts.why_empty === null ? [] : [`Empty: ${facts.why_empty}`]),
     ...providers.map(
       ({ provider, kind, outcome, cost, asked_at: at, earlier, reason }) =>

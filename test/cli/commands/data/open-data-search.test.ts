@@ -6,9 +6,9 @@ import { perFile } from '../../../support/each.js'
 const { openCompany, openQuestions, writeOpenData } = (await import(
   new URL('../../../../scripts/bench/open-rows.js', import.meta.url).href
 )) as {
-  openCompany: (
-    number: number,
-  ) => Readonly<Record<'name' | 'city' | 'size' | 'industry' | 'domain' | 'slug', string>> & {
+  openCompany: (number: number) => Readonly<
+    Record<'name' | 'city' | 'size' | 'industry' | 'domain' | 'slug', string>
+  > & {
     readonly country: string | null
   }
   openQuestions: readonly Question[]
