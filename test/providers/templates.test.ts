@@ -123,6 +123,127 @@ const bettercontact = (isEmail: boolean) =>
 
 const vendors: readonly Vendor[] = [
   {
+    template: 'hunter',
+    kind: 'email',
+    sent: { method: 'GET', path: '/email-finder?domain=acme.example&first_name=Ada&last_name=King' },
+    auth: { 'x-api-key': key },
+    answers: {
+      found: [200, { data: { email: 'ada@acme.example', verification: { status: 'valid' } } }],
+      not_found: [200, { data: { email: null } }],
+      out_of_credits: [429, { errors: [{ id: 'usage_exceeded' }] }],
+      rate_limited: [403, { errors: [{ id: 'too_many_requests' }] }],
+      invalid_key: [401, { errors: [{ id: 'authentication_failed' }] }],
+    },
+    read: { email: 'ada@acme.example', email_status: 'valid' },
+    costs: { found: 1, not_found: 0 },
+  },
+  {
+    template: 'hunter',
+    kind: 'verify',
+    sent: { method: 'GET', path: '/email-verifier?email=ada%40acme.example' },
+    auth: { 'x-api-key': key },
+    answers: {
+      found: [200, { data: { status: 'accept_all' } }],
+      again: [202, {}],
+      out_of_credits: [429, {}],
+      rate_limited: [403, {}],
+      invalid_key: [401, {}],
+    },
+    read: { email_status: 'risky' },
+    costs: { found: 1 },
+  },
+  {
+    template: 'enrow',
+    kind: 'email',
+    sent: {
+      method: 'POST',
+      path: '/email/find/single',
+      body: { fullname: 'Ada King', company_domain: 'acme.example' },
+    },
+    auth: { 'x-api-key': key },
+    submitted: [200, { id: 'e1' }],
+    pending: [200, { qualification: 'ongoing' }],
+    answers: {
+      found: [200, { qualification: 'valid', email: 'ada@acme.example' }],
+      not_found: [200, { qualification: 'invalid', email: null }],
+    },
+    read: { email: 'ada@acme.example', email_status: 'valid' },
+    costs: { found: 1, not_found: 0 },
+  },
+  {
+    template: 'icypeas',
+    kind: 'email',
+    sent: {
+      method: 'POST',
+      path: '/email-search',
+      body: { firstname: 'Ada', lastname: 'King', domainOrCompany: 'acme.example' },
+    },
+    auth: { authorization: key },
+    submitted: [200, { success: true, item: { _id: 'i1' } }],
+    pending: [200, { success: true, items: [{ status: 'IN_PROGRESS' }] }],
+    answers: {
+      found: [
+        200,
+        {
+          success: true,
+          items: [
+            {
+              status: 'DEBITED',
+              results: { emails: [{ email: 'ada@acme.example', certainty: 'probable' }] },
+            },
+          ],
+        },
+      ],
+      not_found: [200, { success: true, items: [{ status: 'DEBITED_NOT_FOUND' }] }],
+    },
+    read: { email: 'ada@acme.example', email_status: 'risky' },
+    costs: { found: 1, not_found: 0 },
+  },
+  {
+    template: 'dropcontact',
+    kind: 'email',
+    sent: {
+      method: 'POST',
+      path: '/enrich/all',
+      body: { data: [{ ...names, website: 'acme.example', custom_fields: { row: '1' } }] },
+    },
+    auth: { 'x-access-token': key },
+    submitted: [200, { success: true, request_id: 'd1' }],
+    pending: [200, { success: false, reason: 'Request not ready yet' }],
+    answers: {
+      found: [
+        200,
+        {
+          success: true,
+          data: [
+            {
+              custom_fields: { row: '1' },
+              email: [{ email: 'ada@acme.example', qualification: 'nominative@pro' }],
+            },
+          ],
+        },
+      ],
+      not_found: [200, { success: true, data: [{ custom_fields: { row: '1' } }] }],
+    },
+    read: { email: 'ada@acme.example', email_status: 'valid' },
+    costs: { found: 1, not_found: 0 },
+  },
+  {
+    template: 'peopledatalabs',
+    kind: 'email',
+    sent: { method: 'GET', path: '/person/enrich?first_name=Ada&last_name=King&company=acme.example' },
+    auth: { 'x-api-key': key },
+    answers: {
+      found: [200, { status: 200, data: { work_email: 'ada@acme.example' } }],
+      not_found: [404, { status: 404 }],
+      out_of_credits: [402, {}],
+      rate_limited: [429, {}],
+      invalid_key: [401, {}],
+    },
+    read: { email: 'ada@acme.example' },
+    costs: { found: 1, not_found: 0 },
+  },
+  {
     template: 'prospeo',
     kind: 'email',
     sent: prospeoSent,
@@ -402,6 +523,14 @@ describe('a template', () => {
   })
 
   it.each([
+    ['enrow', 'email', [401, {}], 'invalid_key'],
+    ['enrow', 'email', [402, {}], 'out_of_credits'],
+    ['enrow', 'email', [429, {}], 'rate_limited'],
+    ['icypeas', 'email', [401, {}], 'invalid_key'],
+    ['icypeas', 'email', [429, {}], 'rate_limited'],
+    ['dropcontact', 'email', [401, { success: false }], 'invalid_key'],
+    ['dropcontact', 'email', [403, { success: false }], 'out_of_credits'],
+    ['dropcontact', 'email', [429, { success: false }], 'rate_limited'],
     ['fullenrich', 'email', [401, { code: 'error.api.key' }], 'invalid_key'],
     ['fullenrich', 'email', [429, { code: 'error.rate.limit' }], 'rate_limited'],
     ['fullenrich', 'phone', [402, { status: 'CREDITS_INSUFFICIENT' }], 'out_of_credits'],
@@ -413,6 +542,14 @@ describe('a template', () => {
     const line = `providers test ${template} --kind ${kind} ${about} --json`
     expect((await here.run(line)).json).toMatchObject({ outcome, read: null })
     expect(seen).toHaveLength(1)
+  })
+
+  it('is tested for each kind that it has', () => {
+    const tested = vendors.map(({ template, kind }) => `${template} ${kind}`)
+    const all = Object.entries(templates).flatMap(([name, { file }]) =>
+      Object.keys(file.kinds).map((kind) => `${name} ${kind}`),
+    )
+    expect(tested.toSorted()).toEqual(all.toSorted())
   })
 
   it('says where it was read, when, and what the pages leave open', () => {
