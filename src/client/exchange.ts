@@ -29,6 +29,8 @@ const usual: Omit<ExchangeOptions, 'resolve'> = {
 
 type OthersRequest = Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body' | 'reset'>
 
+export type MayGo = (ms: number) => Promise<boolean>
+
 /** Whose request it is, and how long it may take. */
 interface Sending {
   readonly owner?: string | undefined
@@ -36,6 +38,8 @@ interface Sending {
   readonly timeoutMs: number
   /** Aborted when the time is over; whoever aborts it before ends the request, also while it waits. */
   readonly ending: AbortController
+  /** Asked last, when it has an address and a connection is free: whether the request may go out that ends within so long. */
+  readonly mayGo?: MayGo | undefined
 }
 
 /** Creates what requests addresses of others. It follows no redirects, and limits answers in size and time. */
@@ -45,12 +49,12 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
   /** Returns where a URL leads, or why nothing may be sent there. Rejects when that is not known until the signal aborts. */
   const find = (url: string, targets: Targets, lookup: { owner?: string | undefined; signal: AbortSignal }) =>
     unlessAborted(destinationOf(url, targets, options.resolve, lookup), lookup.signal)
-  /** Rejects with a `Lost` where no status came. Its code is `refused` where the address may not be requested. */
+  /** Rejects with a `Lost` where no status came: `refused` where the address may not be requested, `withdrawn` by `mayGo`. */
   const send = async (
     url: string,
     targets: Targets,
     request: OthersRequest,
-    { owner, timeoutMs, ending }: Sending,
+    { owner, timeoutMs, ending, mayGo }: Sending,
   ): Promise<WireAnswer> => {
     const host = resultOr(url, () => new URL(url).host)
     const { signal } = ending
@@ -64,7 +68,9 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
       const { origin, pathname, search } = destination.url
       const sent = { origin, path: pathname + search, ...request, headersTimeout: 0, bodyTimeout: 0 }
       const limits = { ...options, base: destination.url, proxy: undefined, answerMs: timeoutMs }
-      const answer = await pools.use(destination, { owner, signal }, (pool) => {
+      const answer = await pools.use(destination, { owner, signal }, async (pool) => {
+        if ((await mayGo?.(Math.max(0, timeoutMs - (performance.now() - began)))) === false)
+          throw new Lost(`Nothing was sent to ${host}`, false, 'withdrawn')
         late = setTimeout(() => ending.abort(), leftMs)
         return exchange(pool, sent, { ...limits, isDeadline: true }, signal)
       })
@@ -83,13 +89,13 @@ export function createExchange(given: Partial<ExchangeOptions> = {}) {
     find,
     send,
     /** Returns the answer as text. Rejects with a `Lost` where no usable one came. */
-    async exchange(url: string, targets: Targets, request: OthersRequest, timeoutMs: number) {
+    async exchange(url: string, targets: Targets, request: OthersRequest, timeoutMs: number, mayGo?: MayGo) {
       const ending = new AbortController()
       // With the wait for a connection.
       const late = setTimeout(() => ending.abort(), timeoutMs)
       // What a server repeats on a connection of its own can be the answer to no other request.
       const alone = { ...request, reset: true }
-      const sent = send(url, targets, alone, { timeoutMs, ending }).finally(() => clearTimeout(late))
+      const sent = send(url, targets, alone, { timeoutMs, ending, mayGo }).finally(() => clearTimeout(late))
       const { status, headers, body, broken } = await sent
       if (broken !== undefined) throw new Lost(`${new URL(url).host} answered ${broken}`, true, 'broken')
       return {

@@ -4,7 +4,7 @@ import { maxLevels } from '../api/operations/facts.js'
 import type { Clock } from '../api/ports/ports.js'
 import { isDeeperThan, parseForeign } from '../api/values/json.js'
 import { isObject, resultOr } from '../api/values/objects.js'
-import { createExchange } from '../client/exchange.js'
+import { createExchange, type MayGo } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
 import type { Resolve } from '../client/ssrf-guard.js'
 import type { VendorAnswer, VendorRequest } from './compile.js'
@@ -33,8 +33,9 @@ export function createVendorHttp(clock: Clock, resolve?: Resolve) {
     allow: readonly string[],
     options: Pick<Dispatcher.RequestOptions, 'method' | 'headers' | 'body'>,
     timeoutMs: number,
+    mayGo?: MayGo,
   ): Promise<VendorAnswer & { readonly text: string }> {
-    const answer = await others.exchange(url, targetsOf(allow), options, timeoutMs)
+    const answer = await others.exchange(url, targetsOf(allow), options, timeoutMs, mayGo)
     const { text, status } = answer
     const isTooDeep = isDeeperThan(text, maxLevels)
     const read = () => (isTooDeep ? undefined : resultOr(undefined, () => parseForeign(text)))
@@ -89,11 +90,15 @@ export function createVendorHttp(clock: Clock, resolve?: Resolve) {
     return next
   }
 
-  /** Sends a request with the key of the provider. Rejects with a `Lost` where no usable answer came. */
+  /**
+   * Sends a request with the key of the provider, unless `mayGo` says that it may not go out any more. Rejects with a `Lost`
+   * where no usable answer came.
+   */
   async function send(
     target: VendorTarget,
     request: VendorRequest,
     timeoutMs: number,
+    mayGo?: MayGo,
     isAgain = false,
   ): Promise<VendorAnswer & { readonly text: string }> {
     const { file, allow, key } = target
@@ -128,11 +133,11 @@ export function createVendorHttp(clock: Clock, resolve?: Resolve) {
       ...(content === undefined ? {} : { 'content-type': isForm ? formType : 'application/json' }),
     }
     const options = { method, headers: { ...usual, ...headers, ...auth }, body: content ?? null }
-    const answer = await exchange(url.href, allow, options, timeoutMs)
+    const answer = await exchange(url.href, allow, options, timeoutMs, mayGo)
     // A token may end before its time.
     if (!token || answer.status !== 401 || isAgain) return answer
     tokens.delete(tokenName(target))
-    return send(target, request, timeoutMs, true)
+    return send(target, request, timeoutMs, mayGo, true)
   }
 
   /** Returns the headers of a signature over a request. */

@@ -5,6 +5,7 @@ import type { Asking, Clock, VendorReply, Vendors } from '../api/ports/ports.js'
 import { isoDay } from '../api/values/dates.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, getOrMake, once } from '../api/values/objects.js'
+import type { MayGo } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
 import { createResolver } from '../client/resolver.js'
 import {
@@ -13,6 +14,8 @@ import {
   dropCall,
   findCall,
   insertCall,
+  isHeld,
+  leaseEnd,
   listOrders,
   listProviders,
   type ProviderCall,
@@ -295,7 +298,7 @@ class VendorDesk implements Vendors {
       return this.#collect(question, call)
     }
     if (call.state === 'asked') {
-      if (call.leaseUntil > now) return 'wait'
+      if (await this.ports.store.read((tx) => isHeld(tx, call))) return 'wait'
       const isOver = await this.#write((tx) => updateCall(tx, call, { state: 'unknown', answeredAt: now }))
       return isOver ? { is: 'unknown' } : 'wait'
     }
@@ -393,8 +396,7 @@ class VendorDesk implements Vendors {
     const { loaded, key } = question
     const { concurrent } = loaded.compiled.file.limits ?? {}
     if (concurrent === undefined) return this.#leftFor(question)
-    const now = this.ports.clock.now()
-    const others = await this.ports.store.read((tx) => countInFlight(tx, key.workspaceId, key.provider, now))
+    const others = await this.ports.store.read((tx) => countInFlight(tx, key.workspaceId, key.provider))
     return others < concurrent ? this.#leftFor(question) : 0
   }
 
@@ -433,6 +435,7 @@ class VendorDesk implements Vendors {
     const { timeoutMs } = first.loaded.compiled
     const now = this.ports.clock.now()
     const claim = async (tx: Connection) => {
+      const leaseUntil = await leaseEnd(tx, timeoutMs + leaseMarginMs)
       const calls: ProviderCall[] = []
       const served = new Map<string, ProviderCall>()
       for (const [place, question] of questions.entries()) {
@@ -456,7 +459,7 @@ class VendorDesk implements Vendors {
           run,
           askedAt: now,
           answeredAt: null,
-          leaseUntil: now + timeoutMs + leaseMarginMs,
+          leaseUntil,
         }
         calls.push(call)
         for (const { key: of, fields: subject } of question.served) {
@@ -487,7 +490,17 @@ class VendorDesk implements Vendors {
     if (!first) return []
     const { kind } = first
     const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
-    const answer = await this.#exchange(questions, request)
+    // Whoever stood still since the claim may have lost the questions to others, who may send them.
+    const mayGo = (ms: number) =>
+      this.ports.store.read(async (tx) => {
+        for (const call of calls) if (!(await isHeld(tx, call, Math.ceil(ms)))) return false
+        return true
+      })
+    const answer = await this.#exchange(questions, request, mayGo)
+    if (answer instanceof Lost && answer.code === 'withdrawn') {
+      await this.#end(questions, calls)
+      return calls.map(() => 'taken')
+    }
     if (answer instanceof Lost)
       return this.#settle(questions, calls, answer.sent ? 'unknown' : 'failed', answer.message)
     return kind.file.submit
@@ -666,18 +679,23 @@ class VendorDesk implements Vendors {
   }
 
   /** Sends a request about some rows. An answer that is about others whom the vendor was asked about is lost. */
-  async #exchange(questions: readonly Question[], request: VendorRequest): Promise<VendorAnswer | Lost> {
+  async #exchange(
+    questions: readonly Question[],
+    request: VendorRequest,
+    mayGo?: MayGo,
+  ): Promise<VendorAnswer | Lost> {
     const [question] = questions
     if (!question) throw new Error('a request is about a row')
     const { stored, compiled, apiKey = '' } = question.loaded
     const { askedAbout, breaker } = this.#workOf(question)
     const target = { file: compiled.file, allow: stored.allow, key: apiKey }
     const asked = askedAbout.begin(questionOf(questions.map(({ about }) => about)))
-    const sent = this.ports.http.send(target, request, compiled.timeoutMs)
+    const sent = this.ports.http.send(target, request, compiled.timeoutMs, mayGo)
     const received = await sent.catch(asLost).finally(() => askedAbout.end(asked))
     const isStray = !(received instanceof Lost) && askedAbout.isOfAnother(asked, received.body)
     const answer = isStray ? new Lost('It answered another question', true, 'stray') : received
-    await (await breaker).note(answer instanceof Lost || fails(answer))
+    const isWithdrawn = answer instanceof Lost && answer.code === 'withdrawn'
+    if (!isWithdrawn) await (await breaker).note(answer instanceof Lost || fails(answer))
     return answer
   }
 

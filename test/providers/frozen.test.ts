@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
+import { nameServer } from '../support/name-server.js'
 import { freshSchema } from '../support/postgres.js'
 import { launch, launchServer, prospect } from '../support/processes.js'
 import { until } from '../support/until.js'
@@ -13,7 +14,7 @@ const dns = perFile(vendorNames)
 const who = ['--first-name', 'Ada', '--last-name', 'King', '--domain', 'acme.example']
 const argv = ['contacts', 'waterfall', ...who, '--enrichment-type', 'email', '--sync', '--json']
 
-const inFile = async () => ({ env: {}, drop: async () => {} })
+const inFile = async () => ({ env: {} as Record<string, string>, drop: async () => {} })
 const onServer = async () => {
   const { url, drop } = await freshSchema()
   return { env: { PROSPECT_DATABASE_URL: url }, drop }
@@ -120,3 +121,68 @@ describe.each([
     })
   },
 )
+
+describe.each([
+  ['SQLite', inFile],
+  ['PostgreSQL', onServer],
+] as const)('a server that froze before it sent what it had recorded, over %s', (_, place) => {
+  it('sends nothing when it wakes, and takes the answer that another one was given meanwhile', async () => {
+    const { env, drop } = await place()
+    const vendor = await fakeVendor()
+    let victim: { kill(signal: NodeJS.Signals): unknown } | undefined
+    let frozen = 0
+    // The address of the vendor is asked for when the question is recorded, and before it is sent.
+    const names = await nameServer((name, type) => {
+      if (name === 'acme.example' && type === 'MX') return ['mx.acme.example']
+      if (name !== 'vendor.example') return 'NXDOMAIN'
+      if (victim && frozen++ === 0) victim.kill('SIGSTOP')
+      return type === 'A' ? ['127.0.0.1'] : []
+    })
+    const here = machine()
+    await here.run(['init'], { env })
+    const { port } = new URL(vendor.origin)
+    await addProvider(here, `max_age: 1h\n${fakeFile(`http://vendor.example:${port}`)}`, env)
+    const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: names.address, ...env }
+    const [apiKey = ''] = /pk_\w+/.exec(here.read('credentials.json')) ?? []
+    const serve = () => launchServer(prospect, ['serve', '--port', '0', '--json'], here.home, own)
+    const [first, second] = [await serve(), await serve()]
+    const location = env.PROSPECT_DATABASE_URL ?? join(here.home, 'engine.db')
+    const inStore = async <T>(sql: string) => {
+      const store = await openEngineDatabase(location)
+      return store.transaction((tx) => tx.all<T>(sql)).finally(() => store.close())
+    }
+    onTestFinished(async () => {
+      first.server.kill('SIGCONT')
+      await Promise.all([first.stop(), second.stop()])
+      here.remove()
+      await Promise.all([vendor.close(), names.close()])
+      await drop()
+    })
+    let clients = 0
+    const askAt = async ({ line }: typeof first) => {
+      const { stdout } = await launch(prospect, argv, here.home, {
+        PROSPECT_HOME: join(here.home, `client${++clients}`),
+        PROSPECT_API_KEY: apiKey,
+        PROSPECT_BASE_URL: (JSON.parse(line) as { base_url: string }).base_url,
+      })
+      return stdout
+    }
+    victim = first.server
+    const waiting = askAt(first)
+    await until(() => frozen > 0)
+    const lapsed = 'UPDATE provider_calls SET lease_until = 0, asked_at = 0 RETURNING 1'
+    await expect.poll(async () => (await inStore(lapsed)).length).toBe(1)
+    // Of a call that nobody may still make it is not known whether it was made; it is soon too old to count.
+    await askAt(second)
+    expect(await askAt(second)).toContain('king@acme.example')
+    first.server.kill('SIGCONT')
+    expect(await waiting).toContain('king@acme.example')
+    expect([...vendor.asked]).toEqual([['King', 1]])
+    expect(
+      await inStore('SELECT attempt, state FROM provider_calls WHERE sent_as IS NULL ORDER BY attempt'),
+    ).toEqual([{ attempt: 2, state: 'found' }])
+    expect(await inStore("SELECT spent FROM provider_budgets WHERE run LIKE 'day %'")).toEqual([
+      { spent: 1_000_000 },
+    ])
+  }, 60_000)
+})

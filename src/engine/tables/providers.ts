@@ -1,5 +1,5 @@
 import { dayMs, isoDay } from '../../api/values/dates.js'
-import { type Connection, insertInto, readNumber } from '../../storage/driver/connection.js'
+import { type Connection, insertInto, perDialect, readNumber } from '../../storage/driver/connection.js'
 import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** A data vendor of a workspace. Its key is not stored here. */
@@ -148,16 +148,31 @@ export const updateCall = async (
   change: Partial<ProviderCall>,
 ): Promise<boolean> => (await callTable.update(tx, change, ofOpen, ...keyOf(call), call.attempt)) > 0
 
+const endSql = perDialect(({ now }) => `SELECT ${now} + CAST(? AS BIGINT)`)
+
+/** Returns when a lease that begins now and is so long ends, by the clock of the database. */
+export const leaseEnd = (tx: Connection, ms: number): Promise<number> => readNumber(tx, endSql(tx), ms)
+
+const heldSql = perDialect(
+  ({ now }) => `${ofCall} AND attempt = ? AND state = 'asked' AND lease_until > ${now} + CAST(? AS BIGINT)`,
+)
+
+/** Whether whoever asks a question has its lease, for so long at least. */
+export const isHeld = async (tx: Connection, call: ProviderCall, ms = 0): Promise<boolean> =>
+  (await callTable.count(tx, heldSql(tx), ...keyOf(call), call.attempt, ms)) > 0
+
 /** Forgets a question that the vendor did not take. */
 export const dropCall = (tx: Connection, call: ProviderCall) =>
   tx.run(`DELETE FROM provider_calls WHERE ${ofOpen}`, ...keyOf(call), call.attempt)
 
-const inFlight = `workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ? AND place = 0
-  AND sent_as IS NULL`
+const inFlight = perDialect(
+  ({ now }) => `workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ${now} AND place = 0
+  AND sent_as IS NULL`,
+)
 
 /** How many requests to a provider are in flight in all processes. */
-export const countInFlight = async (tx: Connection, workspaceId: string, provider: string, now: number) =>
-  callTable.count(tx, inFlight, workspaceId, provider, now)
+export const countInFlight = async (tx: Connection, workspaceId: string, provider: string) =>
+  callTable.count(tx, inFlight(tx), workspaceId, provider)
 
 /** Takes the next moment at which a call may begin, in microseconds; those that follow begin `intervalUs` later. */
 export async function takeSlot(
