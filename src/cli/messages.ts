@@ -332,7 +332,7 @@ const messages: Readonly<Record<string, Message>> = {
   'engine.workspace_name': { text: 'A workspace name is 1 to 100 characters' },
 
   'explain.column': { text: '--column {column}: {operation} has no such result.', hint: 'It has {known}.' },
-  'explain.flow': { text: '{file} was written by a flow, whose rows come from several steps.', hint: 'See what each step did: prospect flow show {run}' },
+  'explain.flow_row': { text: 'Row {row} came to no step of the flow {flow}.', hint: 'Rows are those of its input, counted from 1; it may have fewer, or conditions before its first step.' },
   'explain.no_row': { text: '--row is missing or 0.', hint: 'Rows are counted from 1 after the header.' },
   'explain.no_run': { text: ({ file, run }) => `${file}: no run ${run === undefined ? '' : `${run} `}on record read or wrote this file.`, hint: 'prospect runs list shows the runs of this machine.' },
   'explain.row': { text: ({ row, rows }) => `--row ${row}: the run has ${count(rows)} ${rows === 1 ? 'row' : 'rows'}.` },

@@ -74,7 +74,6 @@ function isAbout(about: Subject, sent: Subject, kinds: readonly VendorKind[]): b
     (one) => one !== undefined,
   )
   if (surest.length > 0) return surest.every(Boolean)
-  const places = [same('domain'), same('company_name')].filter((one) => one !== undefined)
-  const isPlaced = places.length > 0 && places.every(Boolean)
+  const isPlaced = same('domain') ?? same('company_name') ?? false
   return isPlaced && (kinds.includes('company') || hasSameName(about, sent))
 }

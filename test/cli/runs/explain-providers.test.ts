@@ -127,3 +127,65 @@ it('says who was not asked and why, and shows nothing of whom nobody may contact
   const hidden = await here.run('explain out.csv --row 1 --json')
   expect(hidden.stdout).not.toContain('king@')
 })
+
+it('explains a row of the input of a flow in each step that it came to, with all that came of it', async () => {
+  const vendor = await addVendor('one', first)
+  await here.fill('companies', 'name,domain,headcount\nSole,sole.example,5\nAcme,acme.example,80\n')
+  const person = (name: string, company: string, domain: string) =>
+    `Ada,${name},${company},${domain},Sales Director`
+  const all = [
+    person('Alone', 'Sole', 'sole.example'),
+    person('King', 'Acme', 'acme.example'),
+    person('Nobody', 'Acme', 'acme.example'),
+  ]
+  await here.fill('people', `first_name,last_name,company_name,domain,title\n${all.join('\n')}\n`)
+  here.write('in.csv', 'domain\nsole.example\nacme.example\nnone.example\n')
+  here.write(
+    'flow.yaml',
+    `name: leads
+input: { csv: in.csv }
+steps:
+  - accounts.enrich
+  - keep: headcount == null || headcount > 10
+  - leads.search: { job_titles: ["*"], limit: 3 }
+  - contacts.enrich: { enrichment_type: [email] }
+output: { csv: leads.csv }
+budget: { credits: 100 }
+`,
+  )
+  const env = { PROSPECT_DNS: dns.address }
+  const ended = await here.run('flow run flow.yaml --yes', { env })
+  expect([ended.code, ended.stderr]).toEqual([expect.any(Number), expect.stringContaining('leads')])
+  interface Flow {
+    readonly credits: number
+    readonly steps: readonly (Explained & { readonly step: string; readonly row: number })[]
+  }
+  const flowRow = async (row: number) => here.json<Flow & Explained>(`explain leads.csv --row ${row}`)
+  const acme = await flowRow(2)
+  expect(acme.steps.map(({ step, status, row }) => [step, status, row])).toEqual([
+    ['1 accounts.enrich', 'found', 2],
+    ['3 leads.search', 'found', 2],
+    ['4 contacts.enrich', 'found', 4],
+    ['4 contacts.enrich', 'not_found', 5],
+  ])
+  const contacts = acme.steps.filter(({ step }) => step === '4 contacts.enrich')
+  expect(contacts.flatMap(({ providers }) => providers.map(({ outcome }) => outcome)).sort()).toEqual([
+    'found',
+    'not_found',
+  ])
+  const sole = await flowRow(1)
+  expect(sole.steps.map(({ step }) => step)).toEqual(['1 accounts.enrich'])
+  const rows = [sole, acme, await flowRow(3)]
+  const [{ credits } = { credits: 0 }] = await here.json<{ credits: number }[]>('flow list')
+  expect(sum(rows.map((row) => row.credits))).toBe(credits)
+  const asked = rows.flatMap(({ steps }) => steps.flatMap(({ providers }) => providers))
+  expect(sum(asked.map(({ cost }) => cost))).toBe(vendor.charged())
+  const email = await here.json<Flow>('explain leads.csv --row 2 --column email')
+  expect(email.steps.every(({ values }) => Object.keys(values).length <= 1)).toBe(true)
+  expect((await ends(here.run('explain leads.csv --row 9'), 2)).stderr).toContain('Row 9 came to no step')
+  expect((await ends(here.run('explain leads.csv --row 2 --column emial'), 2)).stderr).toContain(
+    'has no such',
+  )
+  const { stdout } = await here.run('explain leads.csv --row 2 --format table')
+  expect(stdout).toMatch(/^Row 2 of flow leads \(.+\): 1 credit\n\nStep 1 accounts\.enrich\nRow 2 of run /)
+})

@@ -1,21 +1,24 @@
 import { resolve } from 'node:path'
 import { shapeOf } from '../../../api/areas/shapes.js'
 import type { Input } from '../../../api/calls/caller.js'
-import { Refusal } from '../../../api/calls/errors.js'
+import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import {
   hiddenNote,
   notAskedIn,
   type OperationId,
   operation as operationOf,
+  operations,
   vendorKindsOf,
 } from '../../../api/operations/table.js'
 import { dayMs, dayOf } from '../../../api/values/dates.js'
 import { parseExact, parseJson } from '../../../api/values/json.js'
-import { type Fields, isObject } from '../../../api/values/objects.js'
+import { type Fields, isObject, pickFields, withoutUndefined } from '../../../api/values/objects.js'
 import { openSuppressors } from '../../../engine/tables/members.js'
-import { flowOperation } from '../../../flows/run.js'
+import { stepNames } from '../../../flows/chain.js'
+import { foundIn } from '../../../flows/fields.js'
+import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import { firstText } from '../../../identity/value-kinds.js'
-import type { RowLookup, Run } from '../../../runs/journal/runs.js'
+import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
 import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
 import { openRuns } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
@@ -54,40 +57,126 @@ export const explainCommand: CommandFactory = ({ command }) =>
       const { runs, now } = await openRuns(context, location)
       const path = resolve(context.streams.cwd, file)
       const run = chooseRun(await runs.ofFile(path), file, options.run)
-      if (run.operation === flowOperation) throw new Refusal('explain.flow', { file, run: run.id })
-      if (run.total > 0 && row > run.total) throw new Refusal('explain.row', { row, rows: run.total })
-      const found = await runs.lookupOf(run, row - 1)
-      const stored = found?.body ? parseExact(found.body) : undefined
-      const workspace = await openWorkspaceOwner(context)
-      const body = await shownTo(context, workspace, stored)
-      const given = found && (found.originAnsweredAt ?? found.answeredAt)
-      const { _source_date: snapshot } = isObject(body) ? (body as { _source_date?: string }) : {}
-      const snapshotAt = snapshot === undefined ? undefined : dayOf(snapshot)
-      const asked =
-        workspace && found ? await askedVendors(context, workspace, { run, row, found, body: stored }) : []
-      const shown = {
-        run: run.id,
-        operation: run.operation,
-        target: shownTarget(run.target),
-        row,
-        status: found?.state ?? 'none',
-        source: found ? sourceNames[found.source] : null,
-        from_run: found?.originRun ?? null,
-        // Single lookups are in no run that a person knows.
-        from_row: found?.originRun && found.originRow !== null ? found.originRow + 1 : null,
-        credits: found?.cost ?? 0,
-        credits_held: found?.held ?? 0,
-        asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
-        answered_at: given ? isoTime(given) : null,
-        snapshot: snapshot ?? null,
-        // What open data says is as old as its snapshot.
-        age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
-        why_empty: body === stored ? whyEmpty(found) : hiddenNote,
-        providers: asked,
-        values: await valuesOf(run, body, column),
+      if (run.operation !== flowOperation && run.total > 0 && row > run.total)
+        throw new Refusal('explain.row', { row, rows: run.total })
+      const desk = { context, runs, now, workspace: await openWorkspaceOwner(context) }
+      if (run.operation === flowOperation) {
+        const shown = await explainFlow(desk, run, row, column)
+        const layout = (_: unknown, look: Look) => textOfFlow(shown, look)
+        return print(context, shown, { layout })
       }
+      const shown = await explainLookup(desk, run, row, column)
       await print(context, shown, { layout: (_, look) => textOf(shown, look) })
     })
+
+/** What rows are explained with. */
+interface Desk {
+  readonly context: Context
+  readonly runs: Runs
+  readonly now: () => number
+  readonly workspace: SuppressionOwner | undefined
+}
+
+/** Returns what is recorded of a row of a run. `known` is what a flow knows of it, whose steps read no file. */
+async function explainLookup(
+  { context, runs, now, workspace }: Desk,
+  run: Run,
+  row: number,
+  column: string | undefined,
+  known?: Fields,
+): Promise<Explained> {
+  const found = await runs.lookupOf(run, row - 1)
+  const stored = found?.body ? parseExact(found.body) : undefined
+  const body = await shownTo(context, workspace, stored)
+  const given = found && (found.originAnsweredAt ?? found.answeredAt)
+  const { _source_date: snapshot } = isObject(body) ? (body as { _source_date?: string }) : {}
+  const snapshotAt = snapshot === undefined ? undefined : dayOf(snapshot)
+  const asked =
+    workspace && found ? await askedVendors(context, workspace, { run, row, found, body: stored, known }) : []
+  return {
+    run: run.id,
+    operation: run.operation,
+    target: shownTarget(run.target),
+    row,
+    status: found?.state ?? 'none',
+    source: found ? sourceNames[found.source] : null,
+    from_run: found?.originRun ?? null,
+    // Single lookups are in no run that a person knows.
+    from_row: found?.originRun && found.originRow !== null ? found.originRow + 1 : null,
+    credits: found?.cost ?? 0,
+    credits_held: found?.held ?? 0,
+    asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
+    answered_at: given ? isoTime(given) : null,
+    snapshot: snapshot ?? null,
+    // What open data says is as old as its snapshot.
+    age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
+    why_empty: body === stored ? whyEmpty(found) : hiddenNote,
+    providers: asked,
+    values: await valuesOf(run, body, column),
+  }
+}
+
+/** Returns what is recorded of a row of the input of a flow, in each of its steps that it came to. */
+async function explainFlow(desk: Desk, flow: Run, row: number, column: string | undefined) {
+  const { flow: name, steps, rowsOfOne } = parseJson(flow.request) as FlowRecord
+  const names = stepNames(steps)
+  const explained: (Explained & { readonly step: string })[] = []
+  let wrong: unknown
+  // The rows of a step that come of the one row, by what is known of them.
+  let [first, rows] = [row - 1, [{}] as Fields[]]
+  for (const [at, { run: id, isSource }] of steps.entries()) {
+    const [own] = id === null ? [] : await desk.runs.find(id)
+    if (!own) continue
+    // The search that the rows come from is one lookup.
+    const places = isSource ? [0] : rows.map((_, place) => first + place)
+    const bodies: unknown[] = []
+    for (const [place, ordinal] of places.entries()) {
+      const found = await desk.runs.lookupOf(own, ordinal)
+      bodies.push(found?.body ? parseExact(found.body) : undefined)
+      if (!found) continue
+      try {
+        const shown = await explainLookup(desk, own, ordinal + 1, column, rows[place])
+        explained.push({ step: names[at] ?? '', ...shown })
+      } catch (error) {
+        if (!isRefusal(error, 'explain.column')) throw error
+        wrong = error
+      }
+    }
+    const each = rowsOfOne[at] ?? 1
+    if (isSource) rows = [personOrCompany(listIn(bodies[0])[row - 1])]
+    else {
+      rows = rows.flatMap((known, place) =>
+        Array.from({ length: each }, (_, one) => ({
+          ...known,
+          ...personOrCompany(each === 1 ? bodies[place] : listIn(bodies[place])[one]),
+        })),
+      )
+      first *= each
+    }
+  }
+  if (explained.length === 0) throw wrong ?? new Refusal('explain.flow_row', { flow: name, row })
+  const credits = explained.reduce((sum, one) => sum + Number(one.credits), 0)
+  return { run: flow.id, flow: name, row, credits, steps: explained }
+}
+
+const listIn = (body: unknown): readonly unknown[] => {
+  const lists = isObject(body) ? Object.values(body).filter((one) => Array.isArray(one)) : []
+  return (isObject(body) && Array.isArray(body[foundIn]) ? body[foundIn] : lists[0]) ?? []
+}
+
+/** Returns what an answer says of whom it is about, as a request would. */
+function personOrCompany(answer: unknown): Fields {
+  if (!isObject(answer)) return {}
+  // A list has people with the companies that they work at.
+  if (isObject(answer.lead)) return personOrCompany(answer.lead)
+  const { first_name, last_name, network_profile_url, network_url, domain, name } = answer
+  const isPerson = first_name !== undefined || last_name !== undefined
+  return withoutUndefined(
+    isPerson
+      ? { first_name, last_name, network_url: network_profile_url ?? network_url }
+      : { domain: domain ?? undefined, company_name: name ?? undefined },
+  )
+}
 
 /** Returns an answer without whom the workspace, or this machine for servers called directly, suppresses. */
 async function shownTo(context: Context, workspace: SuppressionOwner | undefined, stored: unknown) {
@@ -120,15 +209,19 @@ interface ExplainedRow {
   readonly row: number
   readonly found: RowLookup
   readonly body: unknown
+  readonly known: Fields | undefined
 }
 
-/** Returns the data vendors that the engine of this machine asked about a row, in the order in which it did. */
+/**
+ * Returns the data vendors that the engine of this machine asked about a row, in the order in which it did; null where nothing
+ * says any more whom the row is about.
+ */
 async function askedVendors(
   context: Context,
   { driver, owner }: SuppressionOwner,
-  { run, row, found, body }: ExplainedRow,
-): Promise<readonly AskedVendor[]> {
-  const kinds = vendorKindsOf(operationOf(run.operation as OperationId))
+  { run, row, found, body, known }: ExplainedRow,
+): Promise<readonly AskedVendor[] | null> {
+  const kinds = isCustom(run) ? [] : vendorKindsOf(operationOf(run.operation as OperationId))
   if (!isEngineName(run.target) || kinds.length === 0) return []
   const skipped = notAskedIn(body).map(({ provider, reason }) => ({
     provider,
@@ -140,11 +233,13 @@ async function askedVendors(
     earlier: false,
     reason,
   }))
-  const input = await inputOf(context, run, row - 1)
+  const input = known ?? (await inputOf(context, run, row - 1))
+  const query = queryOf(input ?? {}, body, kinds.includes('company'))
+  if (Object.values(query).every((value) => value === undefined)) return null
   const { callsAbout } = await import('../../../providers/asked.js')
   const from = found.originAskedAt ?? found.askedAt
   const calls = await callsAbout(driver, owner, {
-    query: queryOf(input ?? {}, body),
+    query,
     kinds: kinds.includes('email') ? [...kinds, 'verify'] : kinds,
     runs: [found.originRun ?? run.id, run.id],
     from,
@@ -179,11 +274,14 @@ async function inputOf(context: Context, run: Run, row: number) {
 }
 
 /** Returns whom a lookup was about: as its row said, and where that says nothing, as its answer does. */
-function queryOf(input: Input, body: unknown) {
+function queryOf(input: Input, body: unknown, isCompany: boolean) {
   const answer = isObject(body) ? body : {}
   const text = (...names: readonly string[]) =>
     firstText(...names.map((name) => input[name]), ...names.map((name) => answer[name]))
-  const own = (...names: readonly string[]) => firstText(...names.map((name) => input[name]))
+  // Where a person works may have changed since.
+  const own = isCompany
+    ? text
+    : (...names: readonly string[]) => firstText(...names.map((name) => input[name]))
   return {
     url: text('network_url', 'company_network_url', 'network_profile_url'),
     firstName: text('firstname', 'first_name'),
@@ -227,8 +325,12 @@ function chooseRun(
   throw new Refusal('explain.runs', { file, known: named.map((one) => `${one.id} (${one.operation})`) })
 }
 
+/** Whether a run is that of a step of a flow that asks a program or an address. */
+const isCustom = ({ operation }: Run): boolean => ['command', 'http'].includes(operation)
+
 /** Returns the results of a row by the names of their columns. Throws a Refusal for a column that there is not. */
 async function valuesOf(run: Run, body: unknown, column: string | undefined): Promise<Fields> {
+  if (isCustom(run)) return isObject(body) ? pickFields(body, column ? [column] : Object.keys(body)) : {}
   const columns = resultColumns((await shapeOf(run.operation as OperationId)).output)
   const wanted = columns.filter(({ name }) => column === undefined || name === column)
   if (wanted.length === 0)
@@ -248,7 +350,15 @@ async function valuesOf(run: Run, body: unknown, column: string | undefined): Pr
 
 interface Explained extends Fields {
   readonly values: Fields
-  readonly providers: readonly AskedVendor[]
+  readonly providers: readonly AskedVendor[] | null
+}
+
+function textOfFlow(
+  { flow, run, row, credits, steps }: Awaited<ReturnType<typeof explainFlow>>,
+  look: Look,
+): string {
+  const parts = steps.map(({ step, ...shown }) => `\nStep ${step}\n${textOf(shown as Explained, look)}`)
+  return `Row ${row} of flow ${flow} (${run}): ${countOf(credits, 'credit', 'credits')}\n${parts.join('')}`
 }
 
 function textOf({ values, providers, ...facts }: Explained, look: Look): string {
@@ -257,7 +367,8 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
   const origin = source === 'reused' && from_row === null ? ', the answer to a lookup outside of runs' : ofRow
   const days = facts.age_days === 0 ? 'today' : `${countOf(Number(facts.age_days), 'day', 'days')} ago`
   const age = facts.age_days === null ? '' : `, ${days}`
-  const { command } = operationOf(operation as OperationId)
+  const isKnown = operations().some(({ id }) => id === operation)
+  const command = isKnown ? operationOf(operation as OperationId).command : operation
   const lines = [
     `Row ${row} of run ${run}: ${command} at ${target}`,
     `Status: ${status === 'none' ? 'not looked up' : status}${source === null ? '' : ` (${source}${origin})`}`,
@@ -268,7 +379,8 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
       : [`Answered: ${facts.answered_at}${facts.snapshot === null ? age : ''}`]),
     ...(facts.snapshot === null ? [] : [`Open data of: ${facts.snapshot}${age}`]),
     ...(facts.why_empty === null ? [] : [`Empty: ${facts.why_empty}`]),
-    ...providers.map(
+    ...(providers === null ? ['Providers asked: not known, since its file is gone or has changed'] : []),
+    ...(providers ?? []).map(
       ({ provider, kind, outcome, cost, asked_at: at, earlier, reason }) =>
         `${kind === null ? 'Not asked' : 'Asked'} ${provider}${kind === null ? '' : ` for ${kind.replaceAll('_', ' ')}`}: ${[
           ...(kind === null ? [] : [outcome.replaceAll('_', ' ')]),
