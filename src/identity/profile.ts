@@ -44,6 +44,12 @@ export const toPlainUrl = (url: string): string =>
     .replaceAll('\\', '/')
     .replace(/^[\s<"']+|[\s>"']+$/g, '')
 
+/** Returns a URL with a scheme and single slashes, as it is sent. */
+export const toUsualUrl = (url: string): string =>
+  toPlainUrl(url)
+    .replace(/^\/{2,}/, 'https://')
+    .replace(/([^:/])\/{2,}/g, '$1/')
+
 /** Parts of a path that say nothing of whose profile it is: double slashes, and pages for telephones and from mails. */
 const unsaid = /^(?:\s*|\.|mwlite|comm|m)$/i
 

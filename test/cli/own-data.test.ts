@@ -36,6 +36,16 @@ describe('data of the own, as the first thing on a machine', () => {
     await ends(here.run('credits --min-credits 500 --min-daily-profiles 50%'), 0)
     const table = await here.run('limits --format table')
     expect(table.stdout).toMatch(/Credits +no limit/)
+    expect((await here.run('credits')).stderr).toContain(
+      'Your own data costs no credits and uses up no quota;',
+    )
+  })
+
+  it('says which departments no headcount is known of', async () => {
+    await load('companies', 'name,domain,headcount\nA,a.example,7\n')
+    const { code, stderr } = await here.run('accounts headcount a.example --departments Salez')
+    expect(code).toBe(0)
+    expect(stderr).toContain('No headcount is known of: Salez.')
   })
 
   it('is quoted at nothing, for one request, a file and a flow, and looked up within a budget of nothing', async () => {

@@ -1,8 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Reply } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
-import { isListedPlan, planOf } from '../../api/operations/plans.js'
+import { isListedPlan, isUnlimited, planOf } from '../../api/operations/plans.js'
 import type { OperationId } from '../../api/operations/table.js'
+import { isObject } from '../../api/values/objects.js'
 import type { Context } from '../context/context.js'
 import { profileInUse } from '../context/home.js'
 import type { Invocation } from '../options/command-environment.js'
@@ -10,7 +11,7 @@ import { groups } from '../options/global-options.js'
 import { attribute } from '../options/schema-options.js'
 import { notNegative, whole } from '../options/values.js'
 import { numberAt, stringAt, valueAt } from '../output/records.js'
-import { formatNumber, type Look } from '../output/text.js'
+import { formatNumber, type Look, oneLine } from '../output/text.js'
 
 interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>
@@ -30,10 +31,27 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     after: async (context, reply, invocation) => {
       await checkMinimums(context, reply, invocation)
       await showSource(context, reply)
+      const left = numberAt(reply.body, 'credits.enrichment')
+      if (left === undefined || !isUnlimited(left) || !context.isLocal()) return
+      const stands = context.streams.stdout.isTTY ? '' : `; ${left} stands for no limit`
+      context.notify(`Your own data costs no credits and uses up no quota${stands}.`)
     },
   },
   'account.show': { after: showSource },
-  'accounts.headcount': { layout: async (body, look) => (await views()).headcountView(body, look) },
+  'accounts.headcount': {
+    layout: async (body, look) => (await views()).headcountView(body, look),
+    after: async (context, { body }, { options }) => {
+      if (!isObject(body) || !Array.isArray(options.departments)) return
+      const known = new Set(Object.keys(body).map((name) => name.toLowerCase()))
+      const missing = options.departments.filter((name: string) => !known.has(name.trim().toLowerCase()))
+      if (missing.length > 0)
+        context.notify(
+          oneLine(
+            `No headcount is known of: ${missing.join(', ')}. Without --departments, all that are known are shown.`,
+          ),
+        )
+    },
+  },
   'searches.list': {
     ids: ['id'],
     after: async (context, { body }, { options }) => {

@@ -328,11 +328,18 @@ async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promis
     throw new UsageError(`--json and --format ${format} cannot be used together.`, 'Use one or the other.')
 }
 
-/** Throws UsageError, before a command does anything, where it would replace a file that must not be. */
+/** Throws UsageError, before a command does anything, where a file is missing, or one would be replaced that must not be. */
 function claimFiles({ claimFile }: Context, options: Fields): void {
   for (const [name, [option, use]] of Object.entries(fileOptions)) {
     const path = options[name]
-    if (typeof path === 'string' && path !== '' && path !== '-') claimFile(path, option, use)
+    if (typeof path !== 'string' || path === '' || path === '-') continue
+    // `--csv --quiet` forgot the file, and the next option would be taken for it.
+    if (/^--[a-z]/.test(path))
+      throw new UsageError(
+        `${option} needs a file, and is followed by ${path}.`,
+        `A file of that name is ./${path}`,
+      )
+    claimFile(path, option, use)
   }
 }
 

@@ -24,7 +24,7 @@ import { checkCalculated, type UncalculatedColumn } from '../../csv/uncalculated
 import { toCountryCode } from '../../identity/country.js'
 import { toPersonName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
-import { parseProfile, toPlainUrl } from '../../identity/profile.js'
+import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
 import {
   describeMisplaced,
@@ -643,8 +643,9 @@ export function toOneSpelling(field: string, value: unknown): unknown {
   if (field === 'phone_number' || field === 'phone_numbers') return inE164(value)
   if (typeof value === 'string' && kindsOfField('people', field)?.includes('person name'))
     return toPersonName(value)
-  const isProfile = typeof value === 'string' && /[\\<>]/.test(value) && parseProfile(value) !== undefined
-  return isProfile ? toPlainUrl(value) : value
+  const isProfile =
+    typeof value === 'string' && /[\\<>]|(?:^|[^:])\/\//.test(value) && parseProfile(value) !== undefined
+  return isProfile ? toUsualUrl(value) : value
 }
 
 /** Returns phone numbers as E.164; any other text is unchanged, for validation to refuse. */
