@@ -122,6 +122,8 @@ describe('a request of a provider file', () => {
       email: 'king@acme.example',
       phone: ['+33612341000'],
     })
+    const lead = 'leads enrich --first-name Ada --last-name King --domain acme.example --json'
+    expect((await here.run(lead)).json).toMatchObject({ title: 'CTO', source: 'own' })
     expect(seen).toHaveLength(1)
     const spent = await here.json<{ cost: number }[]>('ledger --by provider')
     expect(spent).toMatchObject([{ provider: 'own', cost: 3 }])

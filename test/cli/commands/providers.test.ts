@@ -210,6 +210,19 @@ describe('providers with a vendor', () => {
           rows_per_request: 250,
         },
       ],
+      notes: [expect.stringMatching(/^phone: no outcome is rate_limited, out_of_credits, invalid_key/)],
+    })
+    here.write(
+      'open.yaml',
+      acmemail()
+        .replace(/ +- .*is: not_found.*\n/, '')
+        .replace(/cost: { found: 1.*/, ''),
+    )
+    expect(await here.json('providers check open.yaml')).toMatchObject({
+      notes: expect.arrayContaining([
+        expect.stringMatching(/^email: no outcome is not_found/),
+        expect.stringMatching(/^email: it has no cost/),
+      ]),
     })
     const { stdout } = await here.run('providers check acme.yaml', { terminal: true })
     expect(stdout).toContain('Costs   1 when found, 0 when not found')

@@ -42,8 +42,38 @@ export function describeProvider({ file, kinds, sharing }: CompiledProvider, ori
     answers_kept: file.max_age ?? '90d',
     balance: file.balance ? pathText(file.balance) : null,
     kinds: described,
+    notes: Object.entries(file.kinds).flatMap(([kind, own]) =>
+      notesOn(own).map((note) => `${kind}: ${note}`),
+    ),
     ...(origin && { read_from: origin.page, read_on: origin.read, not_confirmed: origin.unconfirmed }),
   }
+}
+
+/** Returns what a kind of a file may have forgotten: it works, and may cost more than is meant. */
+function notesOn(kind: string, { outcomes, cost = {} }: KindFile): string[] {
+  const has = (word: string) => outcomes.some(({ is }) => is === word)
+  const missing = ['rate_limited', 'out_of_credits', 'invalid_key'].filter((word) => !has(word))
+  const always = outcomes.findIndex(({ when }) => when.trim() === 'true')
+  const hasCost = Object.keys(cost).length > 0
+  const saysCost = cost.from !== undefined || cost.header !== undefined
+  return [
+    // Whoever verifies says something of each address.
+    ...(has('not_found') || kind === 'verify'
+      ? []
+      : ['no outcome is not_found: a success that no outcome fits is unknown, and may count as charged.']),
+    ...(missing.length > 0
+      ? [
+          `no outcome is ${missing.join(', ')}: such a refusal counts as failed, and is asked again for the next row.`,
+        ]
+      : []),
+    ...(always >= 0 && always < outcomes.length - 1
+      ? [`the outcomes behind ${outcomes[always]?.is} are never reached: its condition is always true.`]
+      : []),
+    ...(hasCost ? [] : ['it has no cost: neither a budget nor the ledger will count what it charges.']),
+    ...(saysCost && cost.most === undefined && cost.found === undefined
+      ? ['its cost has no most: 1 credit is set aside for each answer, whatever it charges.']
+      : []),
+  ]
 }
 
 const pathText = (request: RequestFile): string => {
@@ -86,7 +116,7 @@ function keyText({ header, query, body, path, bearer, headers, oauth, sign }: Pr
 }
 
 export function layOutDescription(body: unknown): string {
-  const { kinds, read_from, read_on, not_confirmed, ...provider } = body as Description
+  const { kinds, notes, read_from, read_on, not_confirmed, ...provider } = body as Description
   const limits = [
     ...provider.rates,
     ...(provider.concurrent === null ? [] : [`${provider.concurrent} at a time`]),
@@ -112,6 +142,7 @@ export function layOutDescription(body: unknown): string {
       ...one.answers.map((answer, at) => `  ${at === 0 ? 'Answers' : '       '} ${answer}`),
     )
   }
+  if (notes.length > 0) lines.push('', ...notes.map((note) => `Note: ${note}`))
   if (read_from !== undefined)
     lines.push('', `Read on ${read_on} from ${read_from}`, `Not confirmed there: ${not_confirmed}`)
   return `${lines.join('\n')}\n`
