@@ -275,7 +275,7 @@ function lookupsText(quote: BatchQuote): string {
     quote.rows - quote.unique - quote.invalid - quote.skipped - quote.known - quote.suppressed
   const others = [
     [quote.done, 'answered before'],
-    [quote.in_store, 'in the store'],
+    [quote.in_store, 'stored'],
     [duplicates, duplicates === 1 ? 'duplicate' : 'duplicates'],
     [quote.skipped, 'skipped'],
     [quote.known, 'known'],
