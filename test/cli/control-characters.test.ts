@@ -6,6 +6,7 @@ import { guardStreams } from '../../src/cli/context/io.js'
 import examples from '../../src/cli/program/examples.json' with { type: 'json' }
 import type { MappedCommand } from '../../src/cli/program/program.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
+import { formats } from '../../src/runs/output/formats.js'
 import { answering as listening } from '../client/listeners.js'
 import { answering, type Given, stockedMachine, streamsOf, wordsOf } from '../support/command.js'
 import { perTest } from '../support/each.js'
@@ -261,8 +262,6 @@ const given: Readonly<Record<string, (filled: Filled, next: () => string) => rea
   serve: () => ['--port', '0'],
   listen: () => ['--port', '0'],
 }
-
-const formats = ['table', 'csv', 'ndjson', 'json', 'tsv', 'ids']
 
 describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)', () => {
   it('is shown no control character when it is the file of -o', async () => {

@@ -55,6 +55,16 @@ const companies = {
   headcount_history: objects,
 } as const
 
+/** The fields of a company that an account lacks where nothing is known of them. Any other is null there. */
+export const absentWhereUnknown: ReadonlySet<string> = new Set<keyof typeof companies>([
+  'original_name',
+  'legal_name',
+  'registry_number',
+  'registry_status',
+  'technology_details',
+  'headcount_history',
+])
+
 const employer = {
   company_domain: domain,
   company_network_url: text,

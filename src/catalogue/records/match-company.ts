@@ -13,7 +13,7 @@ import {
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { findRegion, gazetteer } from '../places/place.js'
-import { fields } from './fields.js'
+import { absentWhereUnknown, fields } from './fields.js'
 
 /** A company that may match. `name` is folded; `slug` and `network_id` are from its profile url. */
 export interface CompanyMatch extends CompanyKeys {
@@ -208,18 +208,13 @@ export type StoredAccount = Partial<Account> &
     readonly lower?: 1
   }
 
-const {
-  technology_details: _,
-  headcount_history: __,
-  original_name: ___,
-  legal_name: ____,
-  registry_number: _____,
-  registry_status: ______,
-  ...accountFields
-} = fields.companies
 /** An account of which nothing is known. */
 const unknown = {
-  ...Object.fromEntries(Object.keys(accountFields).map((name) => [name, null])),
+  ...Object.fromEntries(
+    Object.keys(fields.companies)
+      .filter((name) => !absentWhereUnknown.has(name))
+      .map((name) => [name, null]),
+  ),
   technologies: [],
 }
 
