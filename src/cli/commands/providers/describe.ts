@@ -43,7 +43,7 @@ export function describeProvider({ file, kinds, sharing }: CompiledProvider, ori
     balance: file.balance ? pathText(file.balance) : null,
     kinds: described,
     notes: Object.entries(file.kinds).flatMap(([kind, own]) =>
-      notesOn(own).map((note) => `${kind}: ${note}`),
+      notesOn(kind, own).map((note) => `${kind}: ${note}`),
     ),
     ...(origin && { read_from: origin.page, read_on: origin.read, not_confirmed: origin.unconfirmed }),
   }
