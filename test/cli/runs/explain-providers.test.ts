@@ -180,7 +180,9 @@ budget: { credits: 100 }
   expect(sum(rows.map((row) => row.credits))).toBe(credits)
   const asked = rows.flatMap(({ steps }) => steps.flatMap(({ providers }) => providers))
   expect(sum(asked.map(({ cost }) => cost))).toBe(vendor.charged())
+  expect(await here.json('explain flow.yaml --row 2')).toEqual(acme)
   const email = await here.json<Flow>('explain leads.csv --row 2 --column email')
+  expect(email.credits).toBe(acme.credits)
   expect(email.steps.every(({ values }) => Object.keys(values).length <= 1)).toBe(true)
   expect((await ends(here.run('explain leads.csv --row 9'), 2)).stderr).toContain('Row 9 came to no step')
   expect((await ends(here.run('explain leads.csv --row 2 --column emial'), 2)).stderr).toContain(

@@ -122,6 +122,7 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   const names = stepNames(steps)
   const explained: (Explained & { readonly step: string })[] = []
   let wrong: unknown
+  let hasColumn = false
   // The rows of a step that come of the one row, by what is known of them.
   let [first, rows] = [row - 1, [{}] as Fields[]]
   for (const [at, { run: id, isSource }] of steps.entries()) {
@@ -134,13 +135,15 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
       const found = await desk.runs.lookupOf(own, ordinal)
       bodies.push(found?.body ? parseExact(found.body) : undefined)
       if (!found) continue
-      try {
-        const shown = await explainLookup(desk, own, ordinal + 1, column, rows[place])
-        explained.push({ step: names[at] ?? '', ...shown })
-      } catch (error) {
+      const explain = (name: string | undefined) => explainLookup(desk, own, ordinal + 1, name, rows[place])
+      const shown = await explain(column).catch(async (error: unknown) => {
         if (!isRefusal(error, 'explain.column')) throw error
         wrong = error
-      }
+        // It is still asked what it cost.
+        return { ...(await explain(undefined)), values: {} }
+      })
+      hasColumn ||= wrong === undefined || Object.keys(shown.values).length > 0
+      explained.push({ step: names[at] ?? '', ...shown })
     }
     const each = rowsOfOne[at] ?? 1
     if (isSource) rows = [personOrCompany(listIn(bodies[0])[row - 1])]
@@ -154,7 +157,8 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
       first *= each
     }
   }
-  if (explained.length === 0) throw wrong ?? new Refusal('explain.flow_row', { flow: name, row })
+  if (explained.length === 0) throw new Refusal('explain.flow_row', { flow: name, row })
+  if (wrong !== undefined && !hasColumn) throw wrong
   const credits = explained.reduce((sum, one) => sum + Number(one.credits), 0)
   return { run: flow.id, flow: name, row, credits, steps: explained }
 }
@@ -316,7 +320,7 @@ function chooseRun(
   id: string | undefined,
 ): Run {
   // A later run has replaced what an earlier one wrote.
-  const usual = wrote.length > 0 ? wrote.slice(0, 1) : read
+  const usual = wrote.length > 0 ? wrote.slice(0, 1) : read.filter((run) => !isStep(run))
   const named = id === undefined ? usual : [...wrote, ...read].filter((run) => run.id.startsWith(id))
   const ids = new Map(named.map((run) => [run.id, run]))
   const [run, ...others] = ids.values()
@@ -324,6 +328,10 @@ function chooseRun(
   if (others.length === 0) return run
   throw new Refusal('explain.runs', { file, known: named.map((one) => `${one.id} (${one.operation})`) })
 }
+
+/** Whether a run is a step of a flow, which reads no file of its own. */
+const isStep = ({ request }: Run): boolean =>
+  (parseJson(request) as Partial<RecordedRequest>).choices?.flow !== undefined
 
 /** Whether a run is that of a step of a flow that asks a program or an address. */
 const isCustom = ({ operation }: Run): boolean => ['command', 'http'].includes(operation)
