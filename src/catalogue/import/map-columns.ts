@@ -61,9 +61,13 @@ export function mapColumns(
   const left = new Set(Object.keys(explicit).filter((field) => explicit[field] === ''))
   const ids = readCompanyIds(samples)
   const names = header.map(normaliseName)
-  // Beside the title of a job, a plain `Title` is how people are addressed.
-  const isSalutation = (field: string, at: number) =>
-    field === 'title' && names[at] === 'title' && names.includes('jobtitle')
+  // Beside the title of a job, a plain `Title` is how people are addressed, and so is one of `Dr.` and `Prof.`.
+  const isSalutation = (field: string, at: number) => {
+    if (field !== 'title') return false
+    const cells = samples[at] ?? []
+    const addressed = cells.filter((cell) => howAddressed.test(cell)).length
+    return (names[at] === 'title' && names.includes('jobtitle')) || addressed * 2 > cells.length
+  }
   const familyName = kind === 'people' ? familyNameIn(header, samples) : -1
   const guesses = header.flatMap((column, at) =>
     guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids)
@@ -127,6 +131,10 @@ export function chosenColumns(
   }
   return columnOf
 }
+
+/** Cells that say how somebody is addressed, and not what they do. */
+const howAddressed =
+  /^(?:(?:herrn?|frau|hr|mr|mrs|ms|mx|mme|dr|prof|dipl|mag|ing|priv|doz|med|jur|phil|rer|nat|h|c|mult|mba|phd)(?:[.\s-]+|$))+$/i
 
 /** Whether a record has all the values that columns have for a field. */
 export const hasMany = (kind: RecordKind, field: string): boolean => kind === 'people' && field === 'phone'

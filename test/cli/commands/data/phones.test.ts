@@ -182,6 +182,20 @@ describe('the names of imported people', () => {
     expect(names).toEqual(written.map(([, ...parts]) => parts))
   })
 
+  it('come from one column with the last name first, and a column of academic titles is no job', async () => {
+    const { stored, report } = await load(
+      'people',
+      'Titel;Name, Vorname;Firma;Mail\nDr.;"Klein, Anna";Acme;anna@acme.example\nProf. Dr.;"Muster, Max";Acme;max@acme.example\n',
+    )
+    expect(report.ignored).toEqual(['Titel'])
+    expect(stored).toMatchObject([
+      { full_name: 'Anna Klein', first_name: 'Anna', last_name: 'Klein' },
+      { full_name: 'Max Muster', first_name: 'Max', last_name: 'Muster' },
+    ])
+    const { report: jobs } = await load('people', 'Titel;Name;Mail\nCEO;Ada King;ada@acme.example\n')
+    expect(jobs.mapping).toMatchObject({ title: 'Titel' })
+  })
+
   it('and those of their companies are read with the domain that HubSpot writes behind them', async () => {
     const { stored } = await load(
       'people',
