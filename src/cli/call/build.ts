@@ -50,10 +50,22 @@ export async function collectInput(
   const inPath = Object.fromEntries(names.map((name, at) => [name, args[at]]))
   const spelled = [...fields, ...spellingsOf(operation.id, fields)]
   const typed = await withCountryCodes(shape.input, inputOf(shape.input, spelled, options))
+  await checkOwnSites(typed)
   return {
     ...base,
     ...(await inOneSpelling(typed)),
     ...inPath,
+  }
+}
+
+/** Throws UsageError for a page that many share in place of a company's own site, as a file's cell with it is invalid. */
+async function checkOwnSites(typed: Input): Promise<void> {
+  for (const [field, value] of Object.entries(typed)) {
+    const isPage = typeof value === 'string' && /(?:^|_)domain$/.test(field) && /[/?]/.test(value)
+    if (!isPage) continue
+    const { describeMisplaced, isMisplaced } = await import('../../identity/value-kinds.js')
+    if (isMisplaced('companies', field, value))
+      throw new UsageError(`--${flagOf(field)} ${describeMisplaced(field, value)}.`)
   }
 }
 

@@ -191,11 +191,13 @@ export async function* readPages(ask: (input: Input) => Promise<Reply>, input: I
     const { has_more, next_cursor, total_count: total } = isOk(page) ? paginationOf(page) : {}
     const lists = listsIn(page)
     const found = lists.reduce((sum, [, list]) => sum + list.length, 0)
+    // A server that does not say it has more where it gives a cursor, until all rows came.
+    const isMore = has_more ?? (isGiven(next_cursor) && found > 0 && !(Number(total) <= rows + found))
     const refuse = (reason: string) => new Refusal('pages.incomplete', { reason, rows, total, max: maxPages })
     const isNew = !seen.has(next_cursor) && found > 0
-    if (has_more === true && isNew && isRepeated(lists, pages)) throw refuse('same_page')
+    if (isMore === true && isNew && isRepeated(lists, pages)) throw refuse('same_page')
     yield page
-    if (has_more !== true) return
+    if (isMore !== true) return
     rows += found
     const reason = whyNoMore(next_cursor, seen, found)
     if (reason !== undefined) throw refuse(reason)
@@ -203,9 +205,11 @@ export async function* readPages(ask: (input: Input) => Promise<Reply>, input: I
   }
 }
 
+const isGiven = (cursor: unknown): boolean => cursor !== undefined && cursor !== null && cursor !== ''
+
 /** Returns why no further page can be asked for, or none would come; `undefined` where the next one can. */
 function whyNoMore(next: unknown, seen: ReadonlySet<unknown>, found: number): string | undefined {
-  if (next === undefined || next === null) return 'no_cursor'
+  if (!isGiven(next)) return 'no_cursor'
   if (seen.has(next)) return 'same_cursor'
   if (found === 0) return 'empty'
   return seen.size >= maxPages ? 'too_many' : undefined

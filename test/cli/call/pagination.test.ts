@@ -48,6 +48,16 @@ it('fetches all pages of a list and prints them as one', async () => {
   expect(caller.asked.map(({ input }) => input)).toEqual([{ per_page: 500 }, { per_page: 500, cursor: 'c1' }])
 })
 
+it('fetches the pages of a server that gives cursors and does not say whether it has more', async () => {
+  const caller = answering(
+    page(['a', 'b'], { next_cursor: 'c1' }),
+    page(['c'], { next_cursor: 'c2' }),
+    page(['d'], { next_cursor: 'c3' }),
+  )
+  const ended = await here.run('personas list --all --json', { caller })
+  expect([ended.code, JSON.parse(ended.stdout).personas.length]).toEqual([0, 3])
+})
+
 it.each([
   ['csv', '', 'This is the first page of 3 rows. Add --all for the rest.\n'],
   ['ids', '', 'This is the first page of 3 rows. Add --all for the rest.\n'],

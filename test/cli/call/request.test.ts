@@ -44,3 +44,19 @@ describe('missing required fields', () => {
     expect([code, json]).toEqual([7, { error: 'Missing required keys: name' }])
   })
 })
+
+describe('a page that is no company', () => {
+  it.each([
+    'https://www.google.com/search?q=acme',
+    'facebook.com/acme',
+    'https://web.archive.org/web/2020/acme.example',
+  ])('is refused in place of a domain, as a cell of a file is: %s', async (page) => {
+    for (const line of [`accounts enrich ${page}`, `accounts enrich --domain ${page}`])
+      await ends(here.run(line), 2, "--domain must be a company's own")
+  })
+
+  it('is not the page of a company at its own site', async () => {
+    const { code } = await here.run('accounts enrich https://www.acme-robotics.example/about?ref=fair')
+    expect(code).toBe(0)
+  })
+})
