@@ -55,6 +55,8 @@ export interface LookupRow {
   readonly maxAgeMs?: number | undefined
   /** The key that it is sent under where nobody has sent it yet, if that is none of its run. */
   readonly key?: string | undefined
+  /** Whether it goes with others in a request that has a key of its own: then nothing is sent under the key of this one. */
+  readonly isItem?: boolean
 }
 
 /** A lookup that this process has to send; it is recorded, and its maximum cost is held. */
@@ -795,7 +797,7 @@ class StoredLookups {
     if (left) portion.work.push(() => this.#take(connection, left))
     const key = left ? (left.key ?? keyOf(left.known_by, left.id, left.row)) : (row.key ?? null)
     const input = limit === undefined ? row.input : { ...row.input, limit }
-    const sent = left?.input ?? (options.isTogether ? null : toJson(input))
+    const sent = left?.input ?? (options.isTogether || row.isItem ? null : toJson(input))
     const work = left?.work ? toJson({ ...(parseJson(left.work) as Work), isTaken: true }) : null
     const state = work === null ? 'asked' : 'accepted'
     const values = [run.number, ordinal, state, hash ?? null, identity ?? null, key, sent, work, held, 'live']

@@ -454,16 +454,75 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     return replyOf(id, { answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key }, options)
   }
   /**
-   * Answers a request for several from the store, item by item, and sends the others. Under an idempotency key of the user's own
-   * it is sent as it is, since the key is for that request, unless all are stored.
+   * Claims the items of a request for several that are not stored; `undefined` while others ask for some of them. Returns what
+   * ends that.
    */
+  const claimItems = async (
+    caller: Caller,
+    of: OperationId,
+    inputs: readonly Input[],
+    options: CallOptions,
+  ): Promise<(() => Promise<void>) | Reply | undefined> => {
+    const own = await ownRun(of)
+    const rows = new Map<string | undefined, LookupRow>()
+    for (const input of inputs) {
+      const row = await rowOf(of, input, { maxAgeMs: options.maxAgeMs })
+      if (row && !rows.has(row.identity))
+        rows.set(row.identity, { ...row, ordinal: own.next++, isItem: true })
+    }
+    const claimed = [...rows.values()]
+    for (const { ordinal } of claimed) own.underWay.add(ordinal)
+    const claims = await own.lookups.claim(claimed, (ordinal) => own.underWay.has(ordinal))
+    const asks = claims.flatMap((one) => (one.is === 'ask' ? [one.ask] : []))
+    // What a killed process has sent alone is asked for alone, under its key.
+    const left = asks.find(({ input }) => input !== undefined)
+    const giveUp = async () => {
+      await own.lookups.forget(asks.filter(({ input }) => input === undefined)).catch(onFault)
+      for (const { ordinal } of claimed) own.underWay.delete(ordinal)
+    }
+    if (asks.length === claimed.length && !left) return giveUp
+    await giveUp()
+    for (const { input, ordinal } of asks) if (input !== undefined) await own.lookups.release(ordinal)
+    if (claims.some((one) => one.is === 'answered' && isUnknown(one.outcome.answer)))
+      return toRefusal(new ApiError('lookup_in_doubt'), operation(of))
+    if (!left?.input) return undefined
+    const { idempotencyKey: _, ...rest } = options
+    const reply = await recall(caller).call(of, left.input, rest)
+    return isOk(reply) || reply.status === 404 ? undefined : reply
+  }
+  /** Answers a request for several, once nobody else has an equal item of it under way. */
   const recallItems = async (
     caller: Caller,
     of: OperationId,
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
     const inputs = inputsOfItems(input)
-    const outcomes = await findItems(of, inputs, options)
+    const until = clock.now() + longestInProgressMs
+    for (let polls = 1; polls === 1 || clock.now() < until; polls++) {
+      const outcomes = await findItems(of, inputs, options)
+      const asked = inputs.filter((_, at) => outcomes[at] === undefined)
+      const isAlone = asked.length === 1 && options.idempotencyKey === undefined
+      const send = () => sendItems(caller, of, outcomes, id, input, options)
+      if (asked.length === 0 || isAlone) return send()
+      const claimed = await claimItems(caller, of, asked, options)
+      if (typeof claimed === 'function') return send().finally(claimed)
+      if (claimed) return claimed
+      if (polls === pollsBeforeNotice) ports.onWait?.()
+      await ports.sleep(polls < pollsBeforeNotice ? busyMs : longestMs)
+    }
+    return toRefusal(new ApiError('lookup_in_progress', {}, { 'retry-after': '5' }), operation(id))
+  }
+  /**
+   * Answers a request for several from the store, item by item, and sends the others. Under an idempotency key of the user's own
+   * it is sent as it is, since the key is for that request, unless all are stored.
+   */
+  const sendItems = async (
+    caller: Caller,
+    of: OperationId,
+    outcomes: readonly (RowOutcome | undefined)[],
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const inputs = inputsOfItems(input)
     const stored = outcomes.filter((one) => one !== undefined)
     if (stored.length === 0) return caller.call(id, input, options)
     if (stored.length === inputs.length) {
@@ -503,7 +562,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       }),
       call: async (id, input, options = {}) => {
         const item = itemOperation(id)
-        if (item && isAnswered(options)) return recallItems(caller, item, id, input, options)
+        if (item && isAnswered(options)) {
+          const askItems = () => recallItems(caller, item, id, input, options)
+          return askItems().catch((error: unknown) => {
+            if (!startOver(error)) throw error
+            return askItems()
+          })
+        }
         if (shared && readsShared(id)) return shared.read(caller, id, input, options)
         const isWork = shared !== undefined && isShared(id)
         const asked = !isAnswered(options)

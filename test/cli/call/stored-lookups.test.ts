@@ -9,7 +9,7 @@ import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 import { launch, prospect } from '../../support/processes.js'
 import { until } from '../../support/until.js'
-import { enrich, proxyOf, serves } from './serving.js'
+import { ask, enrich, proxyOf, serves } from './serving.js'
 
 const here = perTest(machine)
 
@@ -236,6 +236,37 @@ it('a governed proxy pays once for a company that two members and a batch beside
   ])
   expect([batch.code, [...new Set(statuses)]]).toEqual([0, [200]])
   expect(before - (await server.machine.balance())).toBe(20)
+})
+
+it('a governed proxy pays once for equal items of requests for several that members send in the same moment', async () => {
+  const server = await serves(0, 4)
+  await ends(server.machine.run('engine faults add all --delay 0.2s'), 0)
+  const proxy = await proxyOf(server, '', async (one) => {
+    await one.run('engine members add you@localhost')
+  })
+  const other = { baseUrl: proxy.baseUrl, key: await proxy.machine.newKey('you@localhost') }
+  const before = await server.machine.balance()
+  const several = async (at: Parameters<typeof ask>[0], numbers: readonly number[], key?: string) => {
+    const accounts = numbers.map((number) => ({ domain: `robots-${number}.example` }))
+    const headers = key === undefined ? undefined : { 'idempotency-key': key }
+    const { status, json } = await ask(at, '/accounts/bulk_enrich', { accounts }, headers)
+    const { results } = json<{ results: ({ domain: string } | null)[] }>()
+    return [status, results.map((one) => one?.domain)]
+  }
+  const found = (...numbers: readonly number[]) => [200, numbers.map((number) => `robots-${number}.example`)]
+  expect(
+    await Promise.all([
+      several(proxy, [0, 1]),
+      several(other, [1, 0], 'own'),
+      several(other, [0, 1, 2]),
+      enrich(proxy, 'robots-2.example').then(({ status }) => status),
+    ]),
+  ).toEqual([found(0, 1), found(1, 0), found(0, 1, 2), 200])
+  expect(before - (await server.machine.balance())).toBe(3)
+  expect(await several(proxy, [3, 3, 3])).toEqual(found(3, 3, 3))
+  const state = new Database(proxy.machine.path('state.db'))
+  expect(state.prepare("SELECT count(*) FROM lookups WHERE state <> 'found'").pluck().get()).toBe(0)
+  state.close()
 })
 
 it('an answer that is hidden because it is about somebody suppressed is paid for once, and nothing of it is stored', async () => {
