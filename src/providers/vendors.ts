@@ -5,7 +5,6 @@ import type { Asking, Clock, VendorReply, Vendors } from '../api/ports/ports.js'
 import { isoDay } from '../api/values/dates.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, getOrMake, once } from '../api/values/objects.js'
-import type { MayGo } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
 import { createResolver } from '../client/resolver.js'
 import {
@@ -682,7 +681,7 @@ class VendorDesk implements Vendors {
   async #exchange(
     questions: readonly Question[],
     request: VendorRequest,
-    mayGo?: MayGo,
+    mayGo?: Parameters<VendorHttp['send']>[3],
   ): Promise<VendorAnswer | Lost> {
     const [question] = questions
     if (!question) throw new Error('a request is about a row')

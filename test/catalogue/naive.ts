@@ -24,7 +24,8 @@ const bare = (name: unknown): string =>
 const sameName = (name: unknown, asked: string): boolean => name !== undefined && bare(name) === bare(asked)
 
 function isAt(place: Fields, id: string): boolean {
-  if (id === 'geo:FR.84' || id === 'Lyon, France') return place.country === 'FR' && place.city === 'Lyon'
+  if (['geo:FR.84', 'geo:2996944', 'Lyon, France'].includes(id))
+    return place.country === 'FR' && place.city === 'Lyon'
   return place.country === id
 }
 const isAtOne = (place: Fields, ids: readonly string[]): boolean => ids.some((id) => isAt(place, id))
@@ -43,16 +44,21 @@ function sizeOf({ employee_range, headcount }: Fields): unknown {
   return Number(headcount) <= 10 ? '1-10' : '11-50'
 }
 
+type Has = (phrase: string) => boolean
+const meanings: Readonly<Record<string, (has: Has) => boolean>> = {
+  'NOT sales': (has) => !has('sales'),
+  'head AND NOT data': (has) => has('head') && !has('data'),
+  '"head of" OR senior': (has) => has('head of') || has('senior'),
+  'engineer (sales OR data)': (has) => has('engineer') && (has('sales') || has('data')),
+  'onboarding AND NOT kubernetes': (has) => has('onboarding') && !has('kubernetes'),
+  'robotics OR payroll': (has) => has('robotics') || has('payroll'),
+  '"vp legal affairs"': (has) => has('vp legal affairs'),
+  'compliance (forecasting OR payroll)': (has) => has('compliance') && (has('forecasting') || has('payroll')),
+}
+
 const said = (keyword: string, texts: readonly unknown[]): boolean => {
-  const has = (phrase: string) => texts.some((text) => holds(text, phrase))
-  const meanings: Readonly<Record<string, boolean>> = {
-    sales: has('sales'),
-    'NOT sales': !has('sales'),
-    'head AND NOT data': has('head') && !has('data'),
-    '"head of" OR senior': has('head of') || has('senior'),
-    'engineer (sales OR data)': has('engineer') && (has('sales') || has('data')),
-  }
-  return meanings[keyword] ?? false
+  const has: Has = (phrase) => texts.some((text) => holds(text, phrase))
+  return meanings[keyword]?.(has) ?? (/^[a-z]+$/.test(keyword) && has(keyword))
 }
 
 /** Whether a company matches. */
