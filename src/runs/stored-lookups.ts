@@ -27,6 +27,7 @@ import type { Clock, Ids } from '../api/ports/ports.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { type Fields, isObject, once } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
+import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { isHidden, isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { RunLocks } from '../lookups/leases.js'
 import {
@@ -336,9 +337,14 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const inputs = inputsOfItems(input)
     const results = isOk(reply) ? resultsOf(bodyOf(reply, names)) : []
     if (results.length !== inputs.length) return
+    // A server may answer in another order: what is about another item is not stored for this one.
+    const about = new AskedAbout(clock)
+    const asked = inputs.map((one) => about.begin(questionOf([one], one)))
     for (const [at, body] of results.entries()) {
       const one = { status: operation(id).ok, body, headers: reply.headers, credits: 0 }
-      if (isObject(body)) await keepAnswer(id, inputs[at] ?? {}, options, one, undefined)
+      const question = asked[at]
+      if (!isObject(body) || (question && about.isOfAnother(question, body))) continue
+      await keepAnswer(id, inputs[at] ?? {}, options, one, undefined)
     }
   }
   const end = async ({ lookups, ask, row, isSent, isKnown, isKept }: Sent): Promise<void> => {

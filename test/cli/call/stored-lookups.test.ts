@@ -369,6 +369,31 @@ it('is not sent where a batch has sent it together with others, and whether it w
   expect(asked).toHaveLength(sent + 1)
 })
 
+it('is not the answer of another item where a server answers a request for several in another order', async () => {
+  const named = (domain: string) => ({ id: domain, name: `Company ${domain}`, domain })
+  const { origin } = closeAfterTest(
+    await listening(async (request, response) => {
+      const text = Buffer.concat(await request.toArray()).toString()
+      const { accounts, domain } = JSON.parse(text || '{}') as Partial<Record<string, never>> & {
+        accounts?: { domain: string }[]
+        domain?: string
+      }
+      const body = accounts
+        ? { results: accounts.map((one) => named(one.domain)).reverse(), credits_used: accounts.length }
+        : named(domain ?? '')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    }),
+  )
+  const env = { PROSPECT_BASE_URL: `${origin}/api/v2`, PROSPECT_API_KEY: 'key' }
+  const domains = ['a-one.example', 'b-two.example', 'c-three.example']
+  const stdin = JSON.stringify({ accounts: domains.map((domain) => ({ domain })) })
+  await ends(here.run('accounts enrich --bulk --input - --json', { env, stdin }), 0)
+  const found = await Promise.all(
+    domains.map((domain) => here.run(`accounts enrich ${domain} --json`, { env })),
+  )
+  expect(found.map(({ json }) => (json as { domain: string }).domain)).toEqual(domains)
+})
+
 describe('equal lookups', () => {
   const argv = `${acme} --json`
   const found = { body: { name: 'Acme', domain: 'acme.example' }, credits: 1 }
