@@ -12,6 +12,7 @@ import {
   storedHeaders,
 } from '../api/calls/caller.js'
 import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
+import { callItems } from '../api/calls/items.js'
 import { isInProgress } from '../api/calls/retry.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { inputsOfItems, isPriced } from '../api/operations/facts.js'
@@ -508,7 +509,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       const outcomes = await findItems(of, inputs, options)
       const asked = inputs.filter((_, at) => outcomes[at] === undefined)
       const isAlone = asked.length === 1 && options.idempotencyKey === undefined
-      const send = () => sendItems(caller, of, outcomes, id, input, options)
+      const send = () => sendItems(caller, outcomes, id, input, options)
       if (asked.length === 0 || isAlone) return send()
       const claimed = await claimItems(caller, of, asked, options)
       if (typeof claimed === 'function') return send().finally(claimed)
@@ -524,7 +525,6 @@ export function createSingleLookups(ports: SingleLookupPorts) {
    */
   const sendItems = async (
     caller: Caller,
-    of: OperationId,
     outcomes: readonly (RowOutcome | undefined)[],
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
@@ -538,15 +538,10 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (options.idempotencyKey !== undefined) return caller.call(id, input, options)
     const isAsked = (_: unknown, at: number) => outcomes[at] === undefined
     const asked = inputs.filter(isAsked)
-    // Servers take two or more.
-    const isAlone = asked.length === 1
-    const reply = isAlone
-      ? await recall(caller).call(of, asked[0] ?? {}, options)
-      : await caller.call(id, withItems(input, isAsked), options)
-    const isNothing = isAlone && reply.status === 404
-    if (!isOk(reply) && !isNothing) return reply
-    const body = bodyOf(reply, names)
-    const answers = isNothing ? [null] : isAlone ? [body] : resultsOf(body)
+    const of = asked.length === 1 ? recall(caller) : caller
+    const read = (one: Reply) => bodyOf(one, names)
+    const reply = await callItems(of, read, id, withItems(input, isAsked), options)
+    const answers = isOk(reply) ? resultsOf(read(reply)) : []
     if (answers.length !== asked.length) return reply
     onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
     const rest = [...answers]

@@ -1,17 +1,9 @@
-import {
-  type Caller,
-  type CallOptions,
-  type Input,
-  isOk,
-  type Layer,
-  type Reply,
-} from '../../api/calls/caller.js'
+import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
-import { inputsOfItems, itemsOf } from '../../api/operations/facts.js'
+import { callItems } from '../../api/calls/items.js'
 import {
   areaOf,
   hiddenNote,
-  itemOperation,
   notFoundCode,
   type Operation,
   type OperationId,
@@ -266,25 +258,10 @@ export const keptFrom =
       if (!suppressor) return caller.call(id, input, options)
       const left = await suppressor.request(row, input)
       if ('reply' in left) return left.reply
-      const reply = left.restore(await callItems(caller, id, left.input, options))
+      const reply = left.restore(await callItems(caller, bodyOf, id, left.input, options))
       return suppressor.reply(row, reply)
     },
   })
-
-/** Calls an operation; a bulk request of which one item is left is a single one, because servers take two or more. */
-async function callItems(
-  caller: Caller,
-  id: OperationId,
-  input: Input,
-  options?: CallOptions,
-): Promise<Reply> {
-  const one = itemOperation(id)
-  const items = itemsOf(input)
-  if (one === undefined || !Array.isArray(items) || items.length !== 1) return caller.call(id, input, options)
-  const reply = await caller.call(one, inputsOfItems(input)[0] ?? {}, options)
-  if (isOk(reply)) return { ...withoutBytes(reply), body: { results: [bodyOf(reply)] } }
-  return reply.status === 404 ? { status: 200, body: { results: [null] }, headers: {}, credits: 0 } : reply
-}
 
 const isContact = (value: Fields): boolean => 'enrichment_id' in value && 'status' in value
 
