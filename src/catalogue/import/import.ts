@@ -203,7 +203,8 @@ const filledTables: Readonly<Record<RecordKind, readonly string[]>> = {
  * Duration after which a transaction takes no more records, so that other processes that write need not wait for an import.
  * A file has fewer of them than a server, and each commit writes the pages of its indexes and a segment of words anew.
  */
-const transactionMsOf = (driver: Driver): number => (dialectOf(driver).load.begin ? 400 : 80)
+const transactionMsOf = (driver: Driver, open: OpenFile): number =>
+  dialectOf(driver).load.begin ? (open ? 3_000 : 400) : 80
 
 /** For how many records rows are read together. A server is asked seldom; few at a time spare the garbage collector. */
 const portionSizeOf = (driver: Driver): number => (dialectOf(driver).load.begin ? 100 : 500)
@@ -243,7 +244,7 @@ async function takeRecords(
       const context = await createImportContext(kind, target, ids, source)
       // A transaction may be repeated, so it has its own tally.
       const own = createTally()
-      const end = clock.now() + transactionMsOf(driver)
+      const end = clock.now() + transactionMsOf(driver, open)
       let next = from
       do {
         await importPortion(kind, context, records.slice(next, next + portionSize), own)

@@ -41,6 +41,9 @@ export interface PreparedBatch {
 /** Minimum number of rows in a batch; the first and last batches may be smaller. */
 const batchSize = 5_000
 
+/** The same of open data: the more of millions of rows share a transaction, the seldomer pages of indexes are written. */
+const openBatchSize = 20_000
+
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers = {
   companies: (ids: Ids, { openData }: FileColumns) => {
@@ -99,7 +102,8 @@ export async function* prepareRows(
         if ('reason' in result) rejected.push(result)
         else records.push(result)
       }
-      if (records.length + rejected.length >= batchSize) yield takeBatch()
+      const size = columns.openData?.reading ? openBatchSize : batchSize
+      if (records.length + rejected.length >= size) yield takeBatch()
     }
   } catch (error) {
     yield takeBatch()
