@@ -80,7 +80,7 @@ const bulkSettings = [
   // Pages of an index are written again and again. Copying them to the database less often, and reading them back less
   // often, halves the time.
   'wal_autocheckpoint = 16000',
-  'cache_size = -49152',
+  'cache_size = -32768',
   // A power cut may undo the last transactions of an import that is not done yet. References need not be looked up again:
   // what is referred to was found, or added, in the same transaction.
   'synchronous = NORMAL',
