@@ -1,4 +1,6 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import fc from 'fast-check'
@@ -232,6 +234,63 @@ describe('prospect mcp', () => {
     expect(await refused('resume_run', { run: id })).toMatchObject({ code: 'usage' })
     expect(await call('run_file', run)).toMatchObject({ status: 'finished', rows: 2 })
   })
+
+  it.skipIf(process.platform !== 'linux')(
+    'neither reads nor writes outside its folder while one in it is swapped for a link',
+    async () => {
+      const [root, outside] = [here.path('lists'), here.path('elsewhere')]
+      for (const folder of [root, join(root, 'sub'), outside]) mkdirSync(folder)
+      const inside = 'domain\nacme-robotics.example\n'
+      writeFileSync(join(root, 'sub', 'in.csv'), inside)
+      writeFileSync(join(root, 'other.csv'), `${inside}other.example\n`)
+      writeFileSync(join(outside, 'in.csv'), 'domain,Secret\nsecret.example,secret\n')
+      const target = answering((_, { domain }) => ({
+        body: { name: `Name of ${domain}`, domain },
+        credits: 1,
+      }))
+      const argv = ['--root', root, '--max-credits', '500']
+      const { ask } = await connectAgent(here.home, argv, { caller: target })
+      const swap = `
+        const { renameSync, rmSync, symlinkSync } = require('node:fs')
+        process.chdir(process.argv[1])
+        const wait = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+        while (process.ppid !== 1) {
+          renameSync('sub', 'aside')
+          symlinkSync(process.argv[2], 'sub')
+          wait(Math.random() * 10)
+          rmSync('sub')
+          renameSync('aside', 'sub')
+          wait(Math.random() * 30)
+        }`
+      const swapping = spawn(process.execPath, ['-e', swap, root, outside], { stdio: 'ignore' })
+      try {
+        const answers: string[] = []
+        for (let at = 0; at < tries(15, 200); at++) {
+          const run = { operation: 'accounts_enrich', file: 'sub/in.csv', max_credits: 2, wait: 60 }
+          const type = at % 5 === 0 ? 'xlsx' : 'csv'
+          const calls = [
+            ask('run_file', { ...run, output: `sub/out-${at}.${type}` }),
+            ask('run_file', { ...run, file: 'other.csv', output: `sub/own-${at}.csv` }),
+            ask('match_file', { file: 'sub/in.csv', with: ['other.csv'], output: `match-${at}.csv` }),
+            ask('quote_file', { operation: 'accounts_enrich', file: 'sub/in.csv' }),
+          ]
+          for (const { content } of await Promise.all(calls)) answers.push(content[0]?.text ?? '')
+        }
+        expect(answers.join('\n')).not.toMatch(/secret/i)
+        expect(answers.filter((text) => text.includes('"rows":1')).length).toBeGreaterThan(0)
+      } finally {
+        swapping.kill('SIGKILL')
+        await once(swapping, 'exit')
+      }
+      expect(readdirSync(outside)).toEqual(['in.csv'])
+      expect(target.asked.filter(({ input }) => JSON.stringify(input).includes('secret'))).toEqual([])
+      const written = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+        name.endsWith('csv'),
+      )
+      for (const name of written)
+        if (!name.startsWith('sub')) expect(readFileSync(join(root, name), 'utf8')).not.toContain('secret')
+    },
+  )
 
   it('reports the progress of 2,000 rows, and resumes a stopped run in a shell', async () => {
     write('list.csv', companies(2_000))

@@ -114,6 +114,8 @@ export interface StreamsContext {
   readonly globals: GlobalOptions
   /** The log of `--log`; absent without one. */
   log?: CommandLog | undefined
+  /** The only folder of the files that options name; absent where all are permitted. */
+  readonly root?: string | undefined
   /** Takes the result of the command, which is printed without it. */
   readonly take?: ((result: unknown) => void) | undefined
   /** Writes one line to stderr, unless `--quiet`. */

@@ -14,6 +14,7 @@ import {
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
+import { pinFolder } from '../context/pinned.js'
 
 /** Returns the format of the option, else of the extension of `-o`; `undefined` where neither says it. */
 export function chosenFormat(options: GlobalOptions): FormatName | undefined {
@@ -86,15 +87,32 @@ async function openSink(context: StreamsContext): Promise<Sink> {
  */
 export async function openFile(context: StreamsContext, path: string, option: string, signal?: AbortSignal) {
   context.claimFile(path, option)
-  const sink = await fileSink(path, nodeFiles, (work) =>
+  const { root } = context
+  const pinned =
+    root === undefined ? undefined : await pinFolder(root, option === '-o' ? 'output' : option, path)
+  const sink = await fileSink(path, pinned ?? nodeFiles, (work) =>
     signal?.aborted ? work(signal) : interruptible(context.streams, work),
-  )
-  const { output, partial } = sink
-  if (!isWorkbookName(path) || output === undefined || partial === undefined) return sink
-  return workbookSink({ ...sink, output, partial }, async (csv, xlsx) => {
-    const { convertWorkbook } = await import('../../csv/workbook/convert.js')
-    await interruptible(context.streams, (during) => convertWorkbook({ csv, xlsx }, during))
+  ).catch(async (error: unknown) => {
+    await pinned?.close()
+    throw error
   })
+  const { output, partial } = sink
+  const isWorkbook = isWorkbookName(path) && output !== undefined && partial !== undefined
+  const at = (file: string) => pinned?.at(file) ?? file
+  const convert = async (csv: string, xlsx: string) => {
+    const { convertWorkbook } = await import('../../csv/workbook/convert.js')
+    const task = { csv: at(csv), xlsx: at(xlsx) }
+    await interruptible(context.streams, (during) => convertWorkbook(task, during))
+  }
+  const whole = isWorkbook ? workbookSink({ ...sink, output, partial }, convert, pinned ?? nodeFiles) : sink
+  if (!pinned) return whole
+  const closing = (work: () => Promise<void>) => () => work().finally(() => pinned.close())
+  return {
+    ...whole,
+    finish: closing(whole.finish),
+    abandon: closing(whole.abandon),
+    discard: closing(whole.discard),
+  }
 }
 
 /** Throws UsageError where the folder of an output is missing or cannot be written, before anything is asked or spent. */

@@ -80,6 +80,7 @@ function createShared(
     /** Returns the key given with the command. Stdin can be read only once. */
     givenKey: once((options: GlobalOptions) => givenKey(streams, options)),
     claim: createClaims(root),
+    root,
     vendors,
     take,
     /** The log of the command, which the contexts of other databases share. */

@@ -35,6 +35,8 @@ export interface Files {
   kind(path: string): Promise<'nothing' | 'file' | 'folder' | 'device'>
   /** Opens a device or pipe. Waits for the reader of a named pipe. */
   device(path: string, signal: AbortSignal): Promise<FileHandle>
+  /** Removes a file, if there is one. */
+  remove(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
   /** Makes the names in a folder durable. */
   syncFolder(path: string): Promise<void>
@@ -54,6 +56,7 @@ export const nodeFiles: Files = {
     return found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'device'
   },
   device: openDevice,
+  remove: (path) => rm(path, { force: true }),
   rename,
   async syncFolder(path) {
     const folder = await open(path)
@@ -118,7 +121,7 @@ export async function fileSink(
     },
     async discard() {
       await abandon()
-      await rm(partial, { force: true })
+      await files.remove(partial)
     },
   }
 }
@@ -223,13 +226,13 @@ export function workbookSink(
     async finish() {
       try {
         await sink.abandon()
-        await rm(converted, { force: true })
+        await files.remove(converted)
         await convert(partial, converted)
         await files.rename(converted, output)
-        await rm(partial)
+        await files.remove(partial)
         await files.syncFolder(dirname(output))
       } catch (error) {
-        await rm(converted, { force: true })
+        await files.remove(converted)
         throw toOutputError(output, error, partial)
       }
     },

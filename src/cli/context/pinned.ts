@@ -1,0 +1,62 @@
+import { constants, existsSync, realpathSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { Refusal } from '../../api/calls/errors.js'
+import { openRegularFile } from '../../csv/encoding.js'
+import { type Files, nodeFiles } from '../../runs/output/writer.js'
+import { isInside } from './home.js'
+
+/** Whether paths lead to what a process has opened, as on Linux. Elsewhere a path is checked once, before it is opened. */
+const hasDescriptors = existsSync('/proc/self/fd')
+
+/** Returns a path that leads to what is open, whatever its name leads to since; also for a child process. */
+const pathOf = (opened: FileHandle): string => `/proc/${process.pid}/fd/${opened.fd}`
+
+/** Closes what is open, and throws a Refusal, where it is outside of the only folder of the files of a command. */
+async function checkInside(opened: FileHandle, root: string, name: string, path: string): Promise<void> {
+  if (isInside(root, realpathSync.native(pathOf(opened)))) return
+  await opened.close()
+  throw new Refusal('usage.mcp_outside', { name, path, root })
+}
+
+/** A regular file of a folder, which stays that file when another one gets its name. */
+export interface PinnedFile {
+  readonly file: FileHandle
+  readonly path: string
+}
+
+/** Opens a file in a folder; `undefined` for what is no file, and where nothing can be pinned. Throws a Refusal outside of it. */
+export async function pinFile(root: string, name: string, path: string): Promise<PinnedFile | undefined> {
+  const file = hasDescriptors ? await openRegularFile(path) : undefined
+  if (!file) return undefined
+  await checkInside(file, root, name, path)
+  return { file, path: pathOf(file) }
+}
+
+/** The file system for a file to write in a folder that stays the same when its name leads elsewhere. */
+export interface PinnedFolder extends Files {
+  at(path: string): string
+  close(): Promise<void>
+}
+
+/** Pins the folder of a file to write; `undefined` where nothing can be pinned. Throws a Refusal for one outside of `root`. */
+export async function pinFolder(root: string, name: string, path: string): Promise<PinnedFolder | undefined> {
+  if (!hasDescriptors) return undefined
+  const folder = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY).catch(
+    (cause: unknown) => {
+      throw new Refusal('output.failed', { path, cause })
+    },
+  )
+  await checkInside(folder, root, name, path)
+  const at = (file: string) => join(pathOf(folder), basename(file))
+  return {
+    at,
+    create: (file) => nodeFiles.create(at(file)),
+    kind: (file) => nodeFiles.kind(at(file)),
+    device: (file, signal) => nodeFiles.device(at(file), signal),
+    remove: (file) => nodeFiles.remove(at(file)),
+    rename: (from, to) => nodeFiles.rename(at(from), at(to)),
+    syncFolder: () => folder.sync(),
+    close: () => folder.close(),
+  }
+}
