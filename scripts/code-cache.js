@@ -11,6 +11,9 @@ import { PassThrough } from 'node:stream'
 import { cacheName, load } from '../bin/load.js'
 import { run } from './run.js'
 
+/** The exit code of a lookup that finds nothing. */
+const notFound = 9
+
 const [given, mode, name, filled] = process.argv.slice(2)
 const folder = resolve(given)
 const home = filled ?? (await mkdtemp(join(tmpdir(), 'prospect-build-')))
@@ -52,12 +55,19 @@ async function runShortest() {
   await command('--help')
 }
 
+/** Looks up a company twice, and one that there is not. */
 async function lookUp() {
   await command('accounts', 'enrich', '--domain', 'example.org')
   await command('accounts', 'enrich', '--domain', 'example.org')
+  await ends(notFound, 'accounts', 'enrich', '--domain', 'example.net')
 }
 
-async function command(...argv) {
+function command(...argv) {
+  return ends(0, ...argv)
+}
+
+/** Runs a command. Throws where it ends with another exit code. */
+async function ends(wanted, ...argv) {
   const quiet = () => new PassThrough().resume()
   const code = await program.main(argv, {
     stdin: quiet(),
@@ -66,7 +76,7 @@ async function command(...argv) {
     env: { PROSPECT_HOME: home },
     cwd: home,
   })
-  if (code !== 0) throw new Error(`prospect ${argv.join(' ')} ended with ${code}`)
+  if (code !== wanted) throw new Error(`prospect ${argv.join(' ')} ended with ${code}`)
 }
 
 /** Keeps what V8 has compiled of a script. */

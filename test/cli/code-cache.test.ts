@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,6 +43,14 @@ it('credits need the main script alone, and looking up a company that of lookups
   run('accounts', 'enrich', '--domain', 'birchwood.example')
   rmSync(folder.at('dist/more.cjs'))
   expect(String(run('accounts', 'enrich', '--domain', 'acme-robotics.example'))).toContain('Acme Robotics')
+  const missing = spawnSync(
+    process.execPath,
+    [folder.at('bin/prospect.js'), 'accounts', 'enrich', 'nowhere.example'],
+    {
+      env: { ...process.env, PROSPECT_HOME: folder.at('home') },
+    },
+  )
+  expect([missing.status, String(missing.stderr)]).toEqual([9, expect.stringContaining('No company found')])
   rmSync(folder.at('dist/lookup.cjs'))
   expect(JSON.parse(String(run('credits')))).toMatchObject({ credits: { enrichment: 998 } })
 })
