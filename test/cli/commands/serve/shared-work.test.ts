@@ -1,6 +1,11 @@
-import { describe, expect, it } from 'vitest'
-import { ends } from '../../../support/command.js'
-import { ask, proxyOf, serves } from '../../call/serving.js'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { closeAfterTest, freePort } from '../../../client/listeners.js'
+import { ends, type Machine, machine } from '../../../support/command.js'
+import { launchServer, prospect } from '../../../support/processes.js'
+import { until } from '../../../support/until.js'
+import { receiveWebhooks } from '../../../support/webhook-receiver.js'
+import { ask, deliverable, proxyOf, serves } from '../../call/serving.js'
 
 type At = Parameters<typeof ask>[0]
 
@@ -19,14 +24,30 @@ const ann = {
   enrichment_type: ['email'],
 }
 
-/** Two members behind a proxy, whose server does its work when it is told to. */
-async function team() {
+/** A server with two people, which does its work when it is told to. */
+async function serverOfTwo() {
   const server = await serves(0, 0, '--no-worker')
   await server.machine.fill('companies', 'name,domain\nAcme,acme.example\n')
   const people =
     'first_name,last_name,email,company_domain\nAnn,Lee,ann@acme.example,acme.example\nBob,Lee,bob@acme.example,acme.example\n'
   await server.machine.fill('people', people)
-  const proxy = await proxyOf(server, '', async (one) => {
+  return server
+}
+
+/** Counts what a table of a machine has. */
+function inState(here: Pick<Machine, 'path'>, from: string, what = 'state'): number {
+  const database = new Database(here.path(`${what}.db`))
+  try {
+    return Number(database.prepare(`SELECT count(*) FROM ${from}`).pluck().get())
+  } finally {
+    database.close()
+  }
+}
+
+/** Two members behind a proxy of such a server. */
+async function team(options = '') {
+  const server = await serverOfTwo()
+  const proxy = await proxyOf(server, options, async (one) => {
     await one.run('engine members add you@localhost')
   })
   const key = await proxy.machine.newKey('you@localhost')
@@ -123,5 +144,53 @@ describe('work that members of a proxy start', () => {
     await read(you, second)
     expect([await submit(me, {}, mine), await submit(you, {}, yours)]).toEqual([first, second])
     expect(await spent()).toBe(3)
+  })
+
+  it('is stored when a webhook has heard of it, and serves whoever asks next', async () => {
+    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
+    const { me, you, work, spent, proxy } = await team(`${await deliverable()} --allow-target 127.0.0.0/8`)
+    await submit(me, { webhook_url: theirs.url })
+    await work()
+    await until(() => theirs.arrivals.length === 1)
+    expect(inState(proxy.machine, "lookups WHERE state = 'accepted'")).toBe(0)
+    const yours = await submit(you)
+    expect(await read(you, yours)).toMatchObject({ ...yours, status: 'finished', email: 'ann@acme.example' })
+    expect(await spent()).toBe(3)
+  })
+
+  it('is started once by a proxy that is killed before it has heard that it was accepted', async () => {
+    const server = await serverOfTwo()
+    const before = await server.machine.balance()
+    await ends(server.machine.run('engine faults add contacts.enrich --delay 2s --count 1'), 0)
+    const here = machine()
+    onTestFinished(here.remove)
+    const keys = [await here.newKey('me@localhost')]
+    await ends(here.run('engine members add you@localhost'), 0)
+    keys.push(await here.newKey('you@localhost'))
+    const port = String(await freePort())
+    const [me, you] = keys.map((key) => ({ baseUrl: `http://127.0.0.1:${port}/api/v2`, key })) as [At, At]
+    const serve = () =>
+      launchServer(prospect, ['serve', '--port', port, '--upstream', server.baseUrl], here.home, {
+        PROSPECT_HOME: here.home,
+        PROSPECT_API_KEY: server.key,
+      })
+    const first = await serve()
+    const lost = submit(me, {}, { 'idempotency-key': 'mine' }).catch(() => 'lost')
+    await until(() => inState(server.machine, 'enrichments', 'engine') === 1)
+    first.server.kill('SIGKILL')
+    expect(await lost).toBe('lost')
+    const proxy = await serve()
+    onTestFinished(async () => void (await proxy.stop()))
+    const yours = await submit(you)
+    const mine = await submit(me, {}, { 'idempotency-key': 'mine' })
+    expect(inState(server.machine, 'enrichments', 'engine')).toBe(1)
+    await ends(server.machine.run('engine jobs run'), 0)
+    for (const [at, job] of [
+      [me, mine],
+      [you, yours],
+    ] as const)
+      expect(await read(at, job)).toMatchObject({ ...job, status: 'finished', email: 'ann@acme.example' })
+    expect(before - (await server.machine.balance())).toBe(3)
+    expect(await here.json('ledger --by member')).toMatchObject([{ credits: 3 }])
   })
 })
