@@ -6,35 +6,48 @@ import { formats } from '../../../src/runs/output/formats.js'
 import { answering, received } from '../../client/listeners.js'
 import { type Machine, machine } from '../../support/command.js'
 import { isLong } from '../../support/effort.js'
+import { casesOf } from '../../support/fixtures.js'
 import { emptySchema } from '../../support/postgres.js'
 import { fakeFile, fakeVendor } from '../../support/vendors.js'
 
 const network = 'https://www.network.example'
 
+const spellings = casesOf<{ one: string; others: readonly string[] }>('identity/spellings')
+/** Whom `one` of the table of spellings is, in the nth of the others, which are taken in turns. */
+const spelt = (one: string, nth: number): string => {
+  const { others } = spellings.find((found) => found.one === one) ?? { others: [] }
+  return others[nth % others.length] ?? one
+}
+/** Those who are suppressed, in so many spellings. */
+const suppressed = ['bücher.example', 'ada.byron@acme.example', `${network}/in/jane-doe`]
+const variants = Math.max(
+  ...suppressed.map((one) => spellings.find((found) => found.one === one)?.others.length ?? 0),
+)
+
 /** What is known only of the people and the company that are suppressed. What commands ask for has nothing of it. */
-const canary = /qzxqzxqzx/i
+const canary = /qzxqzxqzx|ada\.byron/i
 /** What is known of somebody who is not. */
 const bystander = /plain/i
 
 const line = (record: object) => `${JSON.stringify(record)}\n`
 const files = {
   'companies.csv': `name,domain,network_url,industry
-Labs,labs.example,${network}/company/labs,Qzxqzxqzx Robots
+Labs,xn--bcher-kva.example,${network}/company/labs,Qzxqzxqzx Robots
 Works,works.example,${network}/company/works,Plain Robots
 `,
   'people.csv': `first_name,last_name,title,email,email_status,phone,company_domain,network_url
-Zoe,Roe,Chief Qzxqzxqzx Officer,zoe-qzxqzxqzx@labs.example,valid,+33612345678,labs.example,${network}/in/zoe
-Ann,Poe,Chief Qzxqzxqzx Officer,ann-qzxqzxqzx@works.example,valid,+33612345677,works.example,${network}/in/ann
+Zoe,Roe,Chief Qzxqzxqzx Officer,zoe-qzxqzxqzx@xn--bcher-kva.example,valid,+33612345678,xn--bcher-kva.example,${network}/in/zoe
+Ann,Poe,Chief Qzxqzxqzx Officer,ada.byron@acme.example,valid,+33612345677,works.example,${network}/in/jane-doe
 Bob,Doe,Chief Plain Officer,bob-plain@works.example,valid,+33612345679,works.example,${network}/in/bob
 `,
   'jobs.ndjson':
-    line({ job_title: 'Qzxqzxqzx Engineer', company_domain: 'labs.example' }) +
+    line({ job_title: 'Qzxqzxqzx Engineer', company_domain: 'xn--bcher-kva.example' }) +
     line({ job_title: 'Plain Engineer', company_domain: 'works.example' }),
   'posts.ndjson':
-    line({ post_url: `${network}/posts/qzxqzxqzx`, author_profile_url: `${network}/in/ann` }) +
+    line({ post_url: `${network}/posts/qzxqzxqzx`, author_profile_url: `${network}/in/jane-doe` }) +
     line({ post_url: `${network}/posts/plain`, author_profile_url: `${network}/in/bob` }),
-  'in.csv': 'Website\nlabs.example\nworks.example\n',
-  'profiles.csv': `Profile\n${network}/in/zoe\n${network}/in/ann\n${network}/in/bob\n`,
+  'in.csv': 'Website\nxn--bcher-kva.example\nworks.example\n',
+  'profiles.csv': `Profile\n${network}/in/zoe\n${network}/in/jane-doe\n${network}/in/bob\n`,
   'seen.js': `require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
     require('node:fs').appendFileSync('programs', line + '\\n'); console.log('{"score":1}') })`,
 }
@@ -87,7 +100,7 @@ const overHttp =
     const reply = await fetch(`${url}/leads/advanced_search/preview`, {
       method: 'POST',
       headers: { 'x-api-key': proxy === '--direct' ? server.key : key, 'content-type': 'application/json' },
-      body: JSON.stringify({ included_companies: ['labs.example', 'works.example'], live: false }),
+      body: JSON.stringify({ included_companies: ['xn--bcher-kva.example', 'works.example'], live: false }),
     })
     const text = await reply.text()
     await stop()
@@ -127,7 +140,7 @@ const asked: Readonly<Record<string, Exit>> = {
   'data export: posts': printed('data export posts --json'),
   match: printed('match in.csv --with catalogue --take industry'),
   api: printed(
-    'api POST /leads/advanced_search/preview -f included_companies=["labs.example","works.example"]',
+    'api POST /leads/advanced_search/preview -f included_companies=["xn--bcher-kva.example","works.example"]',
   ),
   'flow run': written(
     'flow run flow.yaml',
@@ -139,7 +152,7 @@ const asked: Readonly<Record<string, Exit>> = {
       env,
     })
     const lead = (name: string, title: string) => ({ title, network_profile_url: `${network}/in/${name}` })
-    const leads = [lead('ann', 'qzxqzxqzx'), lead('bob', 'plain')]
+    const leads = [lead('jane-doe', 'qzxqzxqzx'), lead('bob', 'plain')]
     await fetch((JSON.parse(first) as { url: string }).url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -153,22 +166,22 @@ const asked: Readonly<Record<string, Exit>> = {
   'a server': fromServer(
     'leads search --company-domain works.example --job-titles * --limit 5 --wait --json',
   ),
-  'a server, directly': fromServer(`leads enrich --network-url ${network}/in/ann --json --direct`),
+  'a server, directly': fromServer(`leads enrich --network-url ${network}/in/jane-doe --json --direct`),
   'a server: a batch': async (world) =>
     (await fromServer('leads enrich --csv profiles.csv --yes -o remote.csv --fresh')(world)) +
     world.read('remote.csv'),
   'contacts waterfall: vendors': printed(
-    'contacts waterfall --first-name Una --last-name Qzxqzxqzx --domain labs.example --enrichment-type email --sync --json',
+    'contacts waterfall --first-name Una --last-name Qzxqzxqzx --domain xn--bcher-kva.example --enrichment-type email --sync --json',
   ),
   'providers test': printed(
-    'providers test acmemail --first-name Una --last-name Qzxqzxqzx --domain labs.example',
+    'providers test acmemail --first-name Una --last-name Qzxqzxqzx --domain xn--bcher-kva.example',
   ),
   'accounts search': written('accounts search --keyword robots --limit 5 --wait -o found.csv', 'found.csv'),
   'leads advanced-search': printed(
-    'leads advanced-search --included-companies labs.example,works.example --limit 5 --wait --json',
+    'leads advanced-search --included-companies xn--bcher-kva.example,works.example --limit 5 --wait --json',
   ),
   'contacts waterfall': async ({ run, url }) => {
-    for (const name of ['bob', 'ann'])
+    for (const name of ['bob', 'jane-doe'])
       await run(
         `contacts waterfall --network-url ${network}/in/${name} --enrichment-type email --webhook-url ${url} --no-wait`,
       )
@@ -226,7 +239,7 @@ const silent: Readonly<Record<string, string>> = {
   'settings of this machine':
     'init, login, logout, config *, profiles *, completion, commands, openapi, doctor, skills *',
   'counts, prices and names of fields':
-    'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data sources, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers stats, providers balance, engine faults *',
+    'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data sources, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers check, providers show, providers stats, providers balance, engine faults *',
   'the workspace itself':
     'engine plan set, engine credits *, engine quotas set, engine members *, engine keys *, engine session set, engine clock *, engine webhooks secret, engine workspaces *, providers add, providers remove, providers enable, providers disable, providers order, engine jobs retry',
   'whole copies, which keep what is suppressed':
@@ -335,9 +348,21 @@ async function fill(here: Machine, env: Record<string, string>): Promise<void> {
   await run('engine credits add 1000')
 }
 
-describe.each(isLong ? ['SQLite', 'PostgreSQL'] : ['SQLite'])(
-  'over %s, whoever is suppressed',
-  (database) => {
+/** One spelling, another one each day; with `--long` all of them, and every fourth over PostgreSQL. */
+const walks: readonly (readonly [database: string, nth: number])[] = isLong
+  ? Array.from({ length: variants }, (_, nth) => nth).flatMap((nth) =>
+      nth % 4 === 0
+        ? [
+            ['SQLite', nth],
+            ['PostgreSQL', nth],
+          ]
+        : [['SQLite', nth]],
+    )
+  : [['SQLite', Math.floor(Date.now() / 86_400_000) % variants]]
+
+describe.each(walks.map(([database, nth]) => [database, suppressed.map((one) => spelt(one, nth))] as const))(
+  'over %s, whoever is suppressed as %j',
+  (database, whom) => {
     const arrived: string[] = []
     const closing: (() => unknown)[] = []
     const before = new Map<string, string>()
@@ -384,9 +409,13 @@ describe.each(isLong ? ['SQLite', 'PostgreSQL'] : ['SQLite'])(
       }
       await walk(asked, before)
       await walk(stored, before)
-      const whom = `labs.example ann-qzxqzxqzx@works.example ${network}/in/ann`
-      await run(`suppress add ${whom}`)
-      await run(`suppress add ${whom} --direct --base-url ${server.url}`, { PROSPECT_API_KEY: server.key })
+      const suppress = async (options: readonly string[], more = {}) => {
+        const argv = ['suppress', 'add', ...whom, ...options]
+        const { code, stderr } = await here.run(argv, { env: { ...env, ...more } })
+        if (code !== 0) throw new Error(`${argv.join(' ')}: exit ${code}: ${stderr}`)
+      }
+      await suppress([])
+      await suppress(['--direct', '--base-url', server.url], { PROSPECT_API_KEY: server.key })
       // Each command opens its databases anew, as after a restart.
       await walk(stored, after)
       await walk(asked, after)
