@@ -202,6 +202,7 @@ const filledTables: Readonly<Record<RecordKind, readonly string[]>> = {
 /**
  * Duration after which a transaction takes no more records, so that other processes that write need not wait for an import.
  * A file has fewer of them than a server, and each commit writes the pages of its indexes and a segment of words anew.
+ * Millions of companies change pages all over the indexes, which are written once for each transaction.
  */
 const transactionMsOf = (driver: Driver, open: OpenFile): number =>
   dialectOf(driver).load.begin ? (open ? 3_000 : 400) : 80
