@@ -103,7 +103,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     reads,
     async (session, input) => {
       const args = [...batchArgs(session, input), '--dry-run']
-      const ended = await session.start(session.port.run(args, await valuesOf(input))).ended
+      const ended = await session.start(session.port.run(args, await valuesOf(session, input))).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
       if (ended.exit === 0 || quote?.lookups === undefined) return resultOf(ended) as Fields
@@ -137,7 +137,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       ]
       const row = batches.get(input.operation)
       const paid = row && isPriced(row) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
-      return startRun(session, { args, stdin: await valuesOf(input), ...paid }, input.wait, call)
+      return startRun(session, { args, stdin: await valuesOf(session, input), ...paid }, input.wait, call)
     },
   ),
   fileTool(
@@ -327,9 +327,12 @@ function batchArgs(
   ]
 }
 
-async function valuesOf({ operation: name, values }: BatchInput): Promise<string> {
+async function valuesOf(session: Session, { operation: name, values }: BatchInput): Promise<string> {
   const row = batches.get(name)
-  return values && row ? toJson(parseTexts((await shapeOf(row.id)).input, values)) : ''
+  if (!values || !row) return ''
+  const shape = await shapeOf(row.id)
+  const input = parseTexts(shape.input, values) as Fields
+  return toJson(await session.port.resolveNames({ operation: row, shape, input }))
 }
 
 interface NewRun {

@@ -477,6 +477,20 @@ describe('prospect mcp', () => {
     expect(quote).toMatchObject({ rows: 2, credits: { max: 6 } })
   })
 
+  it('takes names in the values of a file, as the tools for single requests do', async () => {
+    write('list.csv', 'domain\nacme-robotics.example\n')
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const values = {
+      functions: ['Sales'],
+      seniority_levels: ['CXO'],
+      included_locations: ['Germany'],
+      limit: 5,
+    }
+    const file = { operation: 'leads_search', file: 'list.csv', map: { company_domain: 'domain' } }
+    const { credits: _, ...quote } = await call('quote_file', { ...file, values })
+    expect(quote).toMatchObject({ rows: 1, invalid: 0 })
+  })
+
   it('says where the values of a row came from and what they cost, by the id of its run', async () => {
     const { call, refused } = await connectAgent(here.home, ['--max-credits', '5'])
     write('two.csv', 'domain\nacme-robotics.example\nnobody-knows.example\n')
