@@ -55,8 +55,6 @@ export const readsShared = (id: OperationId): boolean =>
 /** The operation under which jobs of the proxy are stored. */
 const jobsOf = 'contacts.get'
 
-export type SharedWork = ReturnType<typeof createSharedWork>
-
 /**
  * Has members of a proxy share work that is accepted first and answered later. Whoever asks the same while it goes on, or after
  * it, gets a job of the proxy, whose result is that of the work: nothing is sent again. What a webhook has to hear of is always

@@ -2,6 +2,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { closeAfterTest, freePort } from '../../../client/listeners.js'
 import { ends, type Machine, machine } from '../../../support/command.js'
+import { postgresPlace } from '../../../support/places.js'
 import { launchServer, prospect } from '../../../support/processes.js'
 import { until } from '../../../support/until.js'
 import { receiveWebhooks } from '../../../support/webhook-receiver.js'
@@ -156,6 +157,35 @@ describe('work that members of a proxy start', () => {
     const yours = await submit(you)
     expect(await read(you, yours)).toMatchObject({ ...yours, status: 'finished', email: 'ann@acme.example' })
     expect(await spent()).toBe(3)
+  })
+
+  it('is shared by members of two proxies over one PostgreSQL database', async () => {
+    const server = await serverOfTwo()
+    const { env } = await postgresPlace((close) => onTestFinished(close))
+    const me = await proxyOf(
+      server,
+      '',
+      async (one) => {
+        await ends(one.run('engine members add you@localhost', { env }), 0)
+      },
+      env,
+    )
+    const other = await proxyOf(server, '', () => {}, env)
+    const you = { baseUrl: other.baseUrl, key: await other.machine.newKey('you@localhost', { env }) }
+    const before = await server.machine.balance()
+    const mine = await submit(me)
+    const yours = await submit(you)
+    expect(yours.enrichment_id).not.toBe(mine.enrichment_id)
+    await ends(server.machine.run('engine jobs run'), 0)
+    for (const [at, job] of [
+      [me, yours],
+      [you, yours],
+      [you, mine],
+    ] as const)
+      expect(await read(at, job)).toMatchObject({ ...job, status: 'finished', email: 'ann@acme.example' })
+    const later = await submit(me)
+    expect(await read(you, later)).toMatchObject({ ...later, status: 'finished', credits_used: 0 })
+    expect(before - (await server.machine.balance())).toBe(3)
   })
 
   it('is started once by a proxy that is killed before it has heard that it was accepted', async () => {
