@@ -94,7 +94,8 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const notBefore = await ports.target.answersFrom()
   // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
   const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined
-  const maxAgeMs = maxAgeAt(own)
+  // Rows of unknown outcome are asked again in the run that sent them, however old its other answers may be.
+  const maxAgeMs = own.choices.retryUnknown ? undefined : maxAgeAt(own)
   const oldest = Math.max(notBefore, maxAgeMs === undefined ? 0 : records.now() - maxAgeMs)
   const known = await findKnown(own, identity, records.runs, oldest, isFree)
   const compared = await openComparison(ports, own, records, identity, known, lookup)

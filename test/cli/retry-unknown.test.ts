@@ -53,6 +53,16 @@ describe('rows with an unknown outcome', () => {
     expect(last.stderr).toContain('nothing is spent')
   })
 
+  it('retries only these where no stored answer may be used, too: the others are not paid for again', async () => {
+    const { caller, asked, target } = losing()
+    await enrich(caller, '--max-age 0')
+    target.loses = false
+    const before = asked.length
+    const again = await enrich(caller, '--max-age 0 --retry-unknown')
+    expect(asked.slice(before)).toEqual(['lost.example'])
+    expect(again.stderr).toContain('only its rows with an unknown outcome are sent again')
+  })
+
   it('keeps to the budget of the run with --retry-unknown', async () => {
     const { caller, asked, target } = losing()
     await enrich(caller)
