@@ -89,7 +89,9 @@ it('asks a server for /health without the key, and then for credits and account'
   const server = closeAfterTest(
     await answering(({ url, headers }, response) => {
       heard.push([url, headers['x-api-key']])
-      response.end('{"credits":{"enrichment":7},"idempotency":"Idempotency-Key"}')
+      const isAccount = String(url).endsWith('/account')
+      const account = '{"account":{"email":"ada@example.com"},"workspace":{"name":"Team"}}'
+      response.end(isAccount ? account : '{"credits":{"enrichment":7},"idempotency":"Idempotency-Key"}')
     }),
   )
   const env = { PROSPECT_API_KEY: canary, PROSPECT_BASE_URL: `${server.origin}/team/api/v2` }
