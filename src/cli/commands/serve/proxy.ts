@@ -134,7 +134,8 @@ async function openLayers(context: Context, apiKey: string, { work, suppressed, 
   const limit = createServerLimit({ ...engine, server, onAccepted: work.hold })
   const spending = createSpendingLayer(context)
   // Spending is recorded before the answer is stored, which no later lookup pays for: a kill in between loses neither.
-  return [guard, own, suppressed, stored.recall, limit.layer, stored.keep, spending, work.layer]
+  // Who is suppressed is hidden before an answer is stored, and in one that was stored before.
+  return [guard, own, suppressed, stored.recall, limit.layer, stored.keep, suppressed, spending, work.layer]
 }
 
 interface TeamLayers {
