@@ -4,6 +4,17 @@ import { parseJson, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import { footerNote } from '../csv/footer.js'
 import { openNumbers } from '../lookups/numbers.js'
+import {
+  addFiles,
+  maxAgeAt,
+  noCaller,
+  openCalls,
+  openFinished,
+  openQuoted,
+  openRun,
+  readBudget,
+  readQuotaBudget,
+} from './begin-or-resume.js'
 import { execute } from './execute.js'
 import {
   checkMember,
@@ -25,17 +36,6 @@ import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
 import { stopKilledRuns } from './killed-runs.js'
 import { openKnownRows } from './lists.js'
-import {
-  addFiles,
-  maxAgeAt,
-  noCaller,
-  openCalls,
-  openFinished,
-  openQuoted,
-  openRun,
-  readBudget,
-  readQuotaBudget,
-} from './open-lookups.js'
 import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
