@@ -174,7 +174,12 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const { files } = outputs
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
   const record = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
-  await addFiles(records, record, files)
+  // Conditions leave rows out, and searches add some.
+  await addFiles(
+    records,
+    record,
+    files.map((path) => ({ path, isWhole: false })),
+  )
   ports.onBegin(record.id)
   let underWay = 0
   const earlier =

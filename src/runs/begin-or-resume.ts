@@ -5,7 +5,14 @@ import { type Budgets, budgetOver, scopesOf } from '../lookups/budgets.js'
 import { type LookupOptions, type Lookups, type LookupsOfRun, openLookups } from '../lookups/store.js'
 import { readNumber } from '../storage/driver/connection.js'
 import { type InputFile, toRecord } from './find-run.js'
-import { mayStillSend, type NewRun, type Run, type RunIdentity, settleLost } from './journal/runs.js'
+import {
+  mayStillSend,
+  type NewRun,
+  type Run,
+  type RunIdentity,
+  settleLost,
+  type WrittenFile,
+} from './journal/runs.js'
 import type { OpenOutput } from './open-output.js'
 import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
@@ -173,7 +180,7 @@ export async function beginRun(
 export async function addFiles(
   { runs, database }: RunRecords,
   run: Run,
-  files: readonly string[],
+  files: readonly WrittenFile[],
 ): Promise<void> {
   await runs.addFiles(run, files)
   await database.flush()

@@ -5,6 +5,7 @@ import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { type Mapping, positionsOf, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
+import type { WrittenFile } from './journal/runs.js'
 import {
   chosenColumns,
   createLayout,
@@ -61,9 +62,11 @@ export async function openOutput(
   ports.claimFile(table.path, 'csv', 'read')
   if (path !== null) ports.claimFile(path, 'out')
   if (rejectsPath !== undefined) ports.claimFile(rejectsPath, rejectsName(choices))
-  const files: string[] = []
+  const files: WrittenFile[] = []
+  const isWhole = selection === undefined && !choices.skipKnown && !choices.explode
   for (const one of [path, rejectsPath])
-    if (one && (await holdFile(ports, one))) files.push(resolve(cwd, one))
+    if (one && (await holdFile(ports, one)))
+      files.push({ path: resolve(cwd, one), isWhole: isWhole && one === path })
   if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
   // Of what cannot be opened nothing is left behind.
   const open = () => openRejects(ports, rejectsPath, table, choices, signal)

@@ -113,7 +113,16 @@ const forgetSql = `UPDATE runs SET forgotten = 1, request = '{}', status = 'stop
 const addSql = `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total,
     started_at, fence, workspace, status)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`
-const addFileSql = 'INSERT INTO run_files (run, path) VALUES (?, ?) ON CONFLICT DO NOTHING'
+const wholeSql = 'SELECT 1 AS one FROM run_files WHERE run = ? AND path = ? AND whole = 1'
+const addFileSql = `INSERT INTO run_files (run, path, whole) VALUES (?, ?, ?)
+  ON CONFLICT (run, path) DO UPDATE SET whole = excluded.whole`
+
+/** A file that a run writes. */
+export interface WrittenFile {
+  readonly path: string
+  /** Whether it has a row for each row of the run, in their order. */
+  readonly isWhole: boolean
+}
 
 export interface RunFilter {
   readonly status?: Run['status']
@@ -182,10 +191,13 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       if (!begun) throw runLost()
       return begun
     },
-    addFiles: ({ number }: Pick<Run, 'number'>, paths: readonly string[]) =>
+    addFiles: ({ number }: Pick<Run, 'number'>, files: readonly WrittenFile[]) =>
       driver.transaction(async (connection) => {
-        for (const path of paths) await connection.run(addFileSql, number, path)
+        for (const { path, isWhole } of files) await connection.run(addFileSql, number, path, Number(isWhole))
       }, runScope(number)),
+    /** Whether a file that a run wrote has a row for each of its rows, in their order. */
+    isWhole: async ({ number }: Pick<Run, 'number'>, path: string) =>
+      (await driver.read((connection) => connection.get(wholeSql, number, path))) !== undefined,
     known: ({ identityKey, target }: Pick<RunIdentity, 'identityKey' | 'target'>) =>
       one('known_by = ? AND target = ? ORDER BY number DESC LIMIT 1', identityKey, target),
     /** Returns the newest unfinished run with paid rows that read other content of the same file, unless it was given up. */

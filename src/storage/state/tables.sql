@@ -75,10 +75,11 @@ CREATE INDEX runs_known ON runs (known_by);
 CREATE INDEX runs_file ON runs (file);
 CREATE INDEX runs_running ON runs (operation, target) WHERE status = 'running';
 CREATE INDEX runs_unindexed ON runs (operation, target) WHERE indexed <> 1;
--- Every file that a run wrote: outputs, rejects and exports.
+-- Every file that a run wrote: outputs, rejects and exports. `whole` is 1 where it has a row for each row of the run.
 CREATE TABLE run_files (
   run {integer} NOT NULL,
   path {text} NOT NULL,
+  whole {integer} NOT NULL CHECK (whole IN (0, 1)),
   PRIMARY KEY (run, path)
 ){clustered};
 

@@ -81,3 +81,55 @@ it('says which run, row or column there is not, and asks for the run where sever
   const runs = await here.json<{ id: string }[]>('runs list')
   expect(await here.json(`explain in.csv --row 1 --run ${runs[1]?.id}`)).toMatchObject({ run: runs[1]?.id })
 })
+
+it('refuses an output that leaves rows out or adds some, whose row N is another one, and names the input', async () => {
+  here.write('in.csv', 'domain\nnone.example\na.example\nb.example\n')
+  here.write('known.csv', 'domain\na.example\n')
+  await run('in.csv', 'few.csv', '--only found')
+  const [{ id } = { id: '' }] = await here.json<{ id: string }[]>('runs list')
+  const refused = async (file: string) => (await ends(here.run(`explain ${file} --row 1`), 2)).stderr
+  const sentence = (file: string) => `${file} does not have the rows of ${here.path('in.csv')} one for one.`
+  expect(await refused('few.csv')).toContain(
+    `${sentence('few.csv')} Name the row there: prospect explain ${here.path('in.csv')} --row N --run ${id}`,
+  )
+  const ofInput = await here.json(`explain in.csv --row 1 --run ${id}`)
+  expect(ofInput).toMatchObject({ status: 'not_found', values: {} })
+  await run('in.csv', 'where.csv', '--where _credits>0')
+  expect(await refused('where.csv')).toContain(sentence('where.csv'))
+  await run('in.csv', 'new.csv', '--skip-known known.csv')
+  expect(await refused('new.csv')).toContain(sentence('new.csv'))
+  here.write('in.csv', 'domain\n""\na.example\n')
+  await run('in.csv', 'all.csv', '', 11)
+  expect(await refused('all.rejects.csv')).toContain(sentence('all.rejects.csv'))
+  // The same run writes each row to one file, and some to another.
+  await run('in.csv', 'found.csv', '--only found', 11)
+  expect(await refused('found.csv')).toContain(sentence('found.csv'))
+  expect(await here.json('explain all.csv --row 2')).toMatchObject({ values: { name: 'Name of a.example' } })
+  await ends(here.run('runs export --last --where _credits>0 -o export.csv'), 0)
+  expect(await refused('export.csv')).toContain(sentence('export.csv'))
+})
+
+it('explains the rows that a stopped run has written so far by the name that the run says', async () => {
+  here.write('in.csv', 'domain\na.example\nb.example\nc.example\n')
+  await run('in.csv', 'out.csv', '--max-credits 2 --concurrency 1', 12)
+  expect(await here.json('explain out.csv.partial --row 2')).toMatchObject({
+    status: 'found',
+    values: { name: 'Name of b.example' },
+  })
+  expect((await ends(here.run('explain other.csv.partial --row 2'), 2)).stderr).toContain('no run on record')
+})
+
+it('explains a row of a sample by the output of the sample, since the rows of the input are others', async () => {
+  here.write(
+    'in.csv',
+    `domain\n${['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name}.example`).join('\n')}\n`,
+  )
+  await run('in.csv', 'sample.csv', '--sample 2')
+  const [, second = ''] = here.read('sample.csv').trim().split('\n').slice(1)
+  expect(await here.json('explain sample.csv --row 2')).toMatchObject({
+    values: { name: `Name of ${second.split(',')[0]}` },
+  })
+  const { stderr } = await ends(here.run('explain in.csv --row 2'), 2)
+  expect(stderr).toContain('looked up 2 rows that are spread over this file.')
+  expect(stderr).toContain(`prospect explain ${here.path('sample.csv')} --row N`)
+})

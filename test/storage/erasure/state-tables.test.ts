@@ -54,6 +54,7 @@ const kept = async (run: Run, ordinal: number, identity: string, answer: RowAnsw
   if (one?.is !== 'ask') throw new Error('it has an answer already')
   await lookups.settle([{ ...rowOf(ordinal, identity), answer, source: 'live', ask: one.ask }])
 }
+const written = (...paths: string[]) => paths.map((path) => ({ path, isWhole: true }))
 const forget = (dryRun = false) => eraseFromState(state, jane, now, dryRun)
 /** What the first rows of a run are answered with; absent where there is nothing on record. */
 const rows = async (run: Run) => {
@@ -105,7 +106,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
 
   it('also covers the answers that other runs reused', async () => {
     const [first, second] = [await started('a'), await started('b')]
-    await runsOver(state).addFiles(second, ['/b.out.csv', '/b.rejects.csv'])
+    await runsOver(state).addFiles(second, written('/b.out.csv', '/b.rejects.csv'))
     await kept(first, 4, 'person:bo', found({ name: 'jane' }))
     expect((await claim(second, 0, 'person:bo')).one).toMatchObject({
       is: 'answered',
@@ -164,7 +165,7 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
 
   it('empties the names of files that are theirs, which it names once', async () => {
     const run = await started('a', { file: '/jane.csv', output: '/jane.out.csv' })
-    await runsOver(state).addFiles(run, ['/jane.out.csv', '/other.csv'])
+    await runsOver(state).addFiles(run, written('/jane.out.csv', '/other.csv'))
     await kept(run, 0, 'person:jane', found({ name: 'x' }))
     const all = ['/jane.csv', '/jane.out.csv', '/other.csv']
     expect(await forget(true)).toMatchObject({ files: all })

@@ -27,6 +27,7 @@ import { isEngineName, shownTarget } from '../../../runs/target-name.js'
 import { fromRecord, toRequest } from '../../batch/request.js'
 import { createRunPorts } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
+import { quoteForShell } from '../../context/home.js'
 import {
   openStateOf,
   openWorkspaceOwner,
@@ -36,7 +37,7 @@ import {
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../../options/values.js'
 import { print } from '../../output/print.js'
-import { countOf, type Look, oneLine, wrapText } from '../../output/text.js'
+import { countOf, formatPath, type Look, oneLine, wrapText } from '../../output/text.js'
 
 const explainOptions = optionRows({
   row: ['<n>', 'the row of the input, counted from 1 after the header', whole],
@@ -55,8 +56,7 @@ export const explainCommand: CommandFactory = ({ command }) =>
       if (row < 1) throw new Refusal('explain.no_row')
       const location = runsLocationOf(context, options)
       const { runs, now } = await openRuns(context, location)
-      const path = resolve(context.streams.cwd, file)
-      const run = chooseRun(await runs.ofFile(path), file, options.run)
+      const run = await findRun(context, runs, file, options.run)
       if (run.operation !== flowOperation && run.total > 0 && row > run.total)
         throw new Refusal('explain.row', { row, rows: run.total })
       const desk = { context, runs, now, workspace: await openWorkspaceOwner(context) }
@@ -68,6 +68,31 @@ export const explainCommand: CommandFactory = ({ command }) =>
       const shown = await explainLookup(desk, run, row, column)
       await print(context, shown, { layout: (_, look) => textOf(shown, look) })
     })
+
+/** Returns the run of a file whose rows are those of the run one by one. Throws a Refusal for other rows: no number names them. */
+async function findRun({ streams }: Context, runs: Runs, file: string, id: string | undefined) {
+  const path = resolve(streams.cwd, file)
+  const typed = (name: string) => quoteForShell(formatPath(name, streams))
+  const found = await runs.ofFile(path)
+  // The rows that a stopped run has written so far.
+  const before = path.replace(/\.partial$/, '')
+  const isPartial = before !== path && found.wrote.length === 0 && found.read.length === 0
+  const output = isPartial ? before : path
+  const known = isPartial ? { wrote: (await runs.ofFile(before)).wrote, read: [] } : found
+  const run = chooseRun(known, file, id)
+  const isInput = !known.wrote.some(({ number }) => number === run.number)
+  const { sample } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
+  if (isInput && sample !== undefined)
+    throw new Refusal('explain.sample', {
+      file,
+      rows: run.total,
+      output: run.output && typed(run.output),
+      run: run.id,
+    })
+  if (!isInput && !(await runs.isWhole(run, output)))
+    throw new Refusal('explain.other_rows', { file, input: typed(run.file), run: run.id })
+  return run
+}
 
 /** What rows are explained with. */
 interface Desk {
