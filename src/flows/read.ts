@@ -181,8 +181,7 @@ class Reader {
     for (const field of ['name', 'input', 'steps', 'output'])
       if (given[field] == null) this.#add([], 'missing', { field })
     const common = Object.entries(flowFields).filter(
-      ([name, schema]) =>
-        (given[name] != null || name === 'name') && this.#valid(schema, given[name], [name]),
+      ([name, schema]) => given[name] != null && this.#valid(schema, given[name], [name]),
     )
     const fields = Object.fromEntries(common.map(([field]) => [field, given[field]])) as CommonFields
     const { name = '', budget = {}, skip_known = [], since } = fields

@@ -61,6 +61,13 @@ describe('the file of a flow', () => {
     },
   )
 
+  it('says of a part that is missing only that', async () => {
+    for (const name of ['', 'name:\n']) {
+      const { problems } = await read(whole.replace('name: dach\n', name))
+      expect(problems.map(({ refusal }) => sentenceOf(refusal))).toEqual(['name is missing.'])
+    }
+  })
+
   it('takes names for ids, and ids without quotes, as the options of a command do', async () => {
     const filters =
       'functions: [Engineering, 25], seniority_levels: [vice president, CXO], included_locations: [103644278]'
