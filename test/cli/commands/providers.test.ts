@@ -4,6 +4,7 @@ import templates from '../../../src/providers/templates.json' with { type: 'json
 import { closeAfterTest, freePort } from '../../client/listeners.js'
 import { ends, errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { launch, prospect } from '../../support/processes.js'
 import { acmemail, fakeFile, fakeVendor } from '../../support/vendors.js'
 
 const key = 'acme-secret-key-1234567890'
@@ -137,6 +138,44 @@ describe('providers with a vendor', () => {
     expect(await here.json('ledger --provider other')).toEqual([])
     expect(await here.json('ledger --by day')).toEqual([])
   })
+
+  it('say what is at risk for one run: with a lost answer, killed before its first answer, and of a flow', async () => {
+    const vendor = closeAfterTest(await fakeVendor())
+    here.write('acme.yaml', fakeFile(vendor.origin))
+    await add('--allow-target 127.0.0.0/8')
+    const atRisk = async (run: string) => {
+      const sums = await here.json<object[]>(`ledger --run ${run} --by provider`)
+      return sums.filter((sum) => 'provider' in sum && sum.provider === 'acmemail')
+    }
+    const write = (file: string, ...people: string[]) =>
+      here.write(
+        file,
+        `first_name,last_name,domain\n${people.map((one) => `Ada,${one},acme.example\n`).join('')}`,
+      )
+    const enrich = (file: string) =>
+      `contacts waterfall --csv ${file} --enrichment-type email -o out-${file} --yes`
+    const idOf = async (command: string) => (await here.json<{ id: string }[]>(command))[0]?.id ?? ''
+
+    write('lost.csv', 'King', 'Lost', 'Nobody')
+    await here.run(enrich('lost.csv'))
+    const lost = await idOf('runs list')
+    expect(await atRisk(lost)).toMatchObject([{ calls: 3, credits: 0, cost: 1, at_risk: 1 }])
+
+    write('slow.csv', 'Slow')
+    const batch = launch(prospect, enrich('slow.csv').split(' '), here.home, { PROSPECT_HOME: here.home })
+    await expect.poll(() => vendor.asked.size).toBe(4)
+    batch.kill('SIGKILL')
+    await batch
+    expect(await atRisk(await idOf('runs list'))).toMatchObject([{ calls: 1, cost: 0, at_risk: 1 }])
+
+    write('flow.csv', 'King2', 'Lost2')
+    const step = 'contacts.enrich: { enrichment_type: [email] }'
+    here.write('f.yaml', `name: f\ninput: { csv: flow.csv }\nsteps: [{ ${step} }]\noutput: { csv: o.csv }\n`)
+    await here.run('flow run f.yaml --yes')
+    expect(await atRisk(await idOf('flow list'))).toMatchObject([{ calls: 2, cost: 1, at_risk: 1 }])
+    expect(await atRisk(lost)).toMatchObject([{ calls: 3, cost: 1, at_risk: 1 }])
+    expect((await here.run('ledger --run nothing --by provider')).code).toBe(9)
+  }, 60_000)
 
   it.each([
     ['ada', { outcome: 'found', read: { phone: '+33612341000' }, cost: 10, answer: { status: 200 } }],

@@ -3,7 +3,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { isoDay } from '../../../api/values/dates.js'
 import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
-import type { RunsLocation } from '../../../runs/records.js'
+import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
 import { isServerName, shownTarget } from '../../../runs/target-name.js'
 import { callOnce } from '../../call/send.js'
 import { openSpending } from '../../call/spending.js'
@@ -34,7 +34,7 @@ const ledgerOptions = optionRows({
   ],
   ...timeOptions,
   member: ['<email>', 'only what this member spent'],
-  run: ['<id>', 'only this run (an id or its beginning)'],
+  run: ['<id>', 'only this run, or the steps of this flow (an id or its beginning)'],
   provider: ['<name>', 'only what this data vendor of your own was asked'],
   ...sharedOptions,
 })
@@ -46,17 +46,20 @@ export const ledgerCommand: CommandFactory = (environment) =>
     .reads('records')
     .run(async (context, { options }) => {
       const { by, member, run, provider } = options
-      const spending = await openSpending(context, runsLocationOf(context, options))
+      const location = runsLocationOf(context, options)
+      const spending = await openSpending(context, location)
       const days = readDays(context, options)
       const listed = await spending.list({ ...days, profile: context.globals.profile })
       const own = listed.map((one) => ({ ...one, target: shownTarget(one.target) }))
       const ofProviders = provider !== undefined || by?.includes('provider') === true
-      const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, own))] : own
-      const runs = among([...new Set(all.flatMap((one) => one.run ?? []))])
-      const [id] = run === undefined ? [] : await resolveIds({ args: [run], options: {} }, stored, runs)
+      const records = ofProviders || run !== undefined ? await openRuns(context, location) : undefined
+      // One that was killed may have asked vendors and spent nothing here.
+      const known = new Set((await records?.runs.list())?.map(({ id }) => id))
+      const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, known))] : own
+      const runs = records && run !== undefined ? await runsOf(run, known, records) : undefined
       const spent = all.filter(
         (one) =>
-          (id === undefined || one.run === id) &&
+          (runs === undefined || (one.run !== null && runs.has(one.run))) &&
           (provider === undefined || one.provider === provider) &&
           (member === undefined || one.member?.toLowerCase() === member.toLowerCase()),
       )
@@ -78,13 +81,21 @@ export const ledgerCommand: CommandFactory = (environment) =>
     })
     .addCommand(checkCommand(environment))
 
+/** Returns the run that a person names, and the runs of its steps where it is a flow. */
+async function runsOf(given: string, known: ReadonlySet<string>, records: RunRecords): Promise<Set<string>> {
+  const ids = await resolveIds({ args: [given], options: {} }, stored, among([...known]))
+  const found = (await Promise.all(ids.map((id) => records.runs.find(id)))).flat()
+  const { stepsOf } = await import('../flow/show.js')
+  const steps = (await Promise.all(found.map((one) => stepsOf(one, records)))).flat()
+  return new Set([...ids, ...steps.flatMap((step) => step.run ?? [])])
+}
+
 /** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
-async function spentAtProviders(context: Context, days: Days, own: readonly Spent[]) {
+async function spentAtProviders(context: Context, days: Days, runs: ReadonlySet<string>) {
   const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
   if (!workspace) return []
   const { listCosts } = await import('../../../engine/tables/providers.js')
   const [profile, target] = [profileName(context), shownTarget(await targetName(context))]
-  const runs = new Set(own.map(({ run }) => run))
   const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
   const { from = '', to = '9999' } = days
   const usual = { profile, target, credits: 0, suspect: 0 }
