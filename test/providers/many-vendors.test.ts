@@ -14,7 +14,7 @@ const rows = 600
 /** A request about people, by their last names; or a poll, which is about none. */
 interface Asked {
   readonly path: string
-  readonly email: string | null
+  readonly query: URLSearchParams
   readonly body: Readonly<Record<string, unknown>>
 }
 
@@ -44,45 +44,31 @@ type Contact = { readonly last_name: string; readonly custom?: { readonly row: s
 const fakes: readonly Fake[] = [
   {
     // A limit: one request in forty is refused for its rate.
-    template: 'prospeo',
-    whom: ({ body }) => [(body.data as Contact).last_name],
+    template: 'peopledatalabs',
+    whom: ({ query }) => [query.get('last_name') ?? ''],
     answer: ([person = '']) =>
       knows(person, 0)
-        ? {
-            said: {
-              error: false,
-              free_enrichment: false,
-              person: {
-                person_id: '1',
-                full_name: `Ada ${person}`,
-                email: { email: addressOf(person), status: 'VERIFIED', revealed: true },
-              },
-            },
-            charges: [1],
-          }
-        : { said: { error: true, error_code: 'NO_MATCH' }, charges: [0] },
+        ? { said: { status: 200, data: { work_email: addressOf(person) } }, charges: [1] }
+        : { said: { status: 200, data: {} }, charges: [0] },
     instead: (response, requests) => {
       if (requests % 40 !== 20) return undefined
-      json(response, 429, { error: true, error_code: 'RATE_LIMITED' })
+      json(response, 429, { status: 429, error: { type: 'rate_limit_error' } })
       return 'refused'
     },
   },
   {
     // An empty balance, after fifty credits. It verifies addresses, too.
-    template: 'findymail',
-    whom: ({ body }) => [
-      String(body.email ?? body.name)
-        .split(' ')
-        .at(-1) ?? '',
-    ],
+    template: 'hunter',
+    whom: ({ query }) => [query.get('email') ?? query.get('last_name') ?? ''],
     answer: ([person = ''], { path }) => {
-      if (path === '/verify') return { said: { email: person, verified: true }, charges: [1] }
-      const contact = knows(person, 1) ? { email: addressOf(person) } : null
-      return { said: { contact }, charges: [contact ? 1 : 0] }
+      if (path === '/email-verifier') return { said: { data: { status: 'valid' } }, charges: [1] }
+      const isKnown = knows(person, 1)
+      const data = isKnown ? { email: addressOf(person), verification: { status: 'valid' } } : { email: null }
+      return { said: { data }, charges: [isKnown ? 1 : 0] }
     },
     instead: (response, _, charged) => {
       if (charged < 50) return undefined
-      json(response, 200, { error: 'Not enough credits' })
+      json(response, 429, { errors: [{ id: 'usage_exceeded' }] })
       return 'refused'
     },
   },
@@ -123,33 +109,31 @@ const fakes: readonly Fake[] = [
     },
   },
   {
-    template: 'bettercontact',
-    whom: ({ body }) => ((body.data as Contact[] | undefined) ?? []).map((one) => one.last_name),
-    answer: (people, { path, body }) => {
-      const [one] = jobs.get(path.split('/').at(-1) ?? '') ?? []
+    // Work that is polled, one person at a time.
+    template: 'icypeas',
+    whom: ({ body }) => (body.lastname === undefined ? [] : [String(body.lastname)]),
+    answer: (people, { body }) => {
+      const [one] = jobs.get(String(body.id)) ?? []
       const has = (person: string) => knows(person, 4) && numberOf(person) % 2 === 0
       if (one) {
-        const found = {
-          contact_email_address: addressOf(one.person),
-          contact_email_address_status: 'deliverable',
-        }
-        const data = [has(one.person) ? found : { contact_email_address: null }]
-        return {
-          said: { status: 'terminated', credits_consumed: has(one.person) ? 1 : 0, data },
-          charges: [],
-        }
+        const emails = [{ email: addressOf(one.person), certainty: 'ultra_sure' }]
+        const item = has(one.person)
+          ? { status: 'DEBITED', results: { emails } }
+          : { status: 'DEBITED_NOT_FOUND' }
+        return { said: { success: true, items: [item] }, charges: [] }
       }
-      const fresh = `b${jobs.size}`
+      const fresh = `i${jobs.size}`
       jobs.set(
         fresh,
-        (body.data as Contact[]).map(({ last_name }) => ({ person: last_name, row: '' })),
+        people.map((person) => ({ person, row: '' })),
       )
-      return { said: { id: fresh }, charges: people.map((person) => (has(person) ? 1 : 0)) }
+      const said = { success: true, item: { _id: fresh, status: 'NONE' } }
+      return { said, charges: people.map((person) => (has(person) ? 1 : 0)) }
     },
   },
   {
     template: 'neverbounce',
-    whom: ({ email }) => (email === null ? [] : [email]),
+    whom: ({ query }) => query.getAll('email'),
     answer: () => ({ said: { status: 'success', result: 'valid' }, charges: [1] }),
   },
 ]
@@ -168,7 +152,7 @@ async function start(fake: Fake, onRequest: () => void) {
       const url = new URL(request.url ?? '', 'http://vendor')
       const about: Asked = {
         path: url.pathname,
-        email: url.searchParams.get('email'),
+        query: url.searchParams,
         body: body === '' ? {} : JSON.parse(body),
       }
       onRequest()
@@ -262,6 +246,7 @@ it('five vendors and one that verifies agree to the credit, with a limit, an out
     expect([...charges.keys()].filter((who) => !own.some((call) => personOf(call) === who))).toEqual([])
   }
   expect(calls.filter(({ state }) => state === 'asked' || state === 'submitted')).toEqual([])
+  expect(vendors.find(({ template }) => template === 'hunter')?.charged()).toBe(50)
   // The outage is at risk, the empty balance is not.
   expect(stats.find(({ provider }) => provider === 'lusha')?.at_risk).toBeGreaterThan(0)
   for (const { last_name = '', _status, _error } of out) {

@@ -56,30 +56,6 @@ const apolloErrors = {
   rate_limited: [429, { message: 'The maximum number of api calls allowed is 600 times per hour.' }],
   invalid_key: [401, 'Invalid API key.'],
 } as const
-const prospeoPerson = {
-  person_id: '681d',
-  ...names,
-  full_name: 'Ada King',
-  linkedin_url: 'https://www.linkedin.com/in/ada-king',
-  current_job_title: 'CTO',
-  headline: 'CTO at Acme',
-  email: { status: 'VERIFIED', revealed: true, email: 'ada@acme.example' },
-}
-const prospeoErrors = {
-  not_found: [400, { error: true, error_code: 'NO_MATCH' }],
-  out_of_credits: [400, { error: true, error_code: 'INSUFFICIENT_CREDITS' }],
-  rate_limited: [429, { error: true, error_code: 'RATE_LIMITED' }],
-  invalid_key: [401, { error: true, error_code: 'INVALID_API_KEY' }],
-} as const
-const prospeoSent = {
-  method: 'POST',
-  path: '/enrich-person',
-  body: {
-    only_verified_email: true,
-    enrich_mobile: false,
-    data: { ...names, company_website: 'acme.example' },
-  },
-}
 const fullenrich = (info: object, field: string) =>
   ({
     sent: {
@@ -105,22 +81,6 @@ const fullenrich = (info: object, field: string) =>
       not_found: [200, { status: 'FINISHED', data: [{ custom: { row: '1' }, contact_info: {} }] }],
     },
   }) satisfies Partial<Vendor>
-const bettercontact = (isEmail: boolean) =>
-  ({
-    sent: {
-      method: 'POST',
-      path: '/async',
-      body: {
-        data: [{ ...names, company_domain: 'acme.example' }],
-        enrich_email_address: isEmail,
-        enrich_phone_number: !isEmail,
-      },
-    },
-    auth: { 'x-api-key': key },
-    submitted: [201, { success: true, id: 'a1' }],
-    pending: [202, { status: 'in progress' }],
-  }) satisfies Partial<Vendor>
-
 const vendors: readonly Vendor[] = [
   {
     template: 'hunter',
@@ -244,46 +204,6 @@ const vendors: readonly Vendor[] = [
     costs: { found: 1, not_found: 0 },
   },
   {
-    template: 'prospeo',
-    kind: 'email',
-    sent: prospeoSent,
-    auth: { 'x-key': key },
-    answers: {
-      found: [200, { error: false, free_enrichment: false, person: prospeoPerson }],
-      ...prospeoErrors,
-    },
-    read: { email: 'ada@acme.example', email_status: 'valid' },
-    costs: { found: 1, not_found: 0 },
-  },
-  {
-    template: 'prospeo',
-    kind: 'person',
-    sent: prospeoSent,
-    auth: { 'x-key': key },
-    // The same record again is not charged.
-    answers: {
-      found: [200, { error: false, free_enrichment: true, person: prospeoPerson }],
-      ...prospeoErrors,
-    },
-    read: { title: 'CTO', network_profile_url: 'https://www.linkedin.com/in/ada-king' },
-    costs: { found: 0, not_found: 0 },
-  },
-  {
-    template: 'findymail',
-    kind: 'email',
-    sent: { method: 'POST', path: '/search/name', body: { name: 'Ada King', domain: 'acme.example' } },
-    auth: { authorization: `Bearer ${key}` },
-    answers: {
-      found: [200, { contact: { name: 'Ada King', email: 'ada@acme.example', domain: 'acme.example' } }],
-      not_found: [200, { contact: null }],
-      out_of_credits: [200, { error: 'Not enough credits' }],
-      rate_limited: [429, {}],
-      invalid_key: [401, {}],
-    },
-    read: { email: 'ada@acme.example', email_status: 'valid' },
-    costs: { found: 1, not_found: 0 },
-  },
-  {
     template: 'findymail',
     kind: 'verify',
     sent: { method: 'POST', path: '/verify', body: { email: 'ada@acme.example' } },
@@ -365,45 +285,6 @@ const vendors: readonly Vendor[] = [
     template: 'fullenrich',
     kind: 'phone',
     ...fullenrich({ most_probable_phone: { number: '+33612341000', region: 'FR' } }, 'contact.phones'),
-    read: { phone: '+33612341000' },
-    costs: { found: 10, not_found: 0 },
-  },
-  {
-    template: 'bettercontact',
-    kind: 'email',
-    ...bettercontact(true),
-    answers: {
-      found: [
-        200,
-        {
-          status: 'terminated',
-          credits_consumed: 1,
-          data: [{ contact_email_address: 'ada@acme.example', contact_email_address_status: 'deliverable' }],
-        },
-      ],
-      not_found: [
-        200,
-        {
-          status: 'terminated',
-          credits_consumed: 0,
-          data: [{ contact_email_address: 'x@acme.example', contact_email_address_status: 'undeliverable' }],
-        },
-      ],
-    },
-    read: { email: 'ada@acme.example', email_status: 'valid' },
-    costs: { found: 1, not_found: 0 },
-  },
-  {
-    template: 'bettercontact',
-    kind: 'phone',
-    ...bettercontact(false),
-    answers: {
-      found: [
-        200,
-        { status: 'terminated', credits_consumed: 10, data: [{ contact_phone_number: '+33612341000' }] },
-      ],
-      not_found: [200, { status: 'terminated', credits_consumed: 0, data: [{ contact_phone_number: null }] }],
-    },
     read: { phone: '+33612341000' },
     costs: { found: 10, not_found: 0 },
   },
@@ -534,9 +415,6 @@ describe('a template', () => {
     ['fullenrich', 'email', [401, { code: 'error.api.key' }], 'invalid_key'],
     ['fullenrich', 'email', [429, { code: 'error.rate.limit' }], 'rate_limited'],
     ['fullenrich', 'phone', [402, { status: 'CREDITS_INSUFFICIENT' }], 'out_of_credits'],
-    ['bettercontact', 'email', [401, {}], 'invalid_key'],
-    ['bettercontact', 'email', [402, {}], 'out_of_credits'],
-    ['bettercontact', 'phone', [429, {}], 'rate_limited'],
   ] as const)('of %s reads for %s that work was refused: %j', async (template, kind, answer, outcome) => {
     const seen = await withVendor(template, [answer])
     const line = `providers test ${template} --kind ${kind} ${about} --json`
