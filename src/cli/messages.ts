@@ -460,6 +460,7 @@ const messages: Readonly<Record<string, Message>> = {
   'tools.invalid': { text: ({ field, reason }) => `${field || 'The arguments'}: ${reason}.`, hint: 'See the input schema of the tool.' },
   'tools.no_argument': { text: '{name} is missing or not valid.', hint: 'See the input schema of the tool.' },
   'tools.no_budget': { text: ({ wanted, left, most }) => `Budget reached: ${wanted === undefined ? 'this costs credits' : `this can cost ${count(wanted)} ${wanted === 1 ? 'credit' : 'credits'}`}, and this server ${left !== 0 ? `may spend ${count(left)} more` : most === 0 ? 'may spend none' : `has none of its ${count(most)} left`}.`, hint: 'A person can allow it: prospect mcp --max-credits N, in the configuration of this server.', exit: exitCodes.budget, code: 'budget' },
+  'tools.unknown': { text: 'There is no field {name} here.', hint: (details) => nearOrAll({ ...details, meant: details.near }, 'There are') },
   'tools.run_elsewhere': { text: 'Run {run} was not started by this server.', hint: 'Stop it where it runs.' },
   'usage.below_minimum': { text: '{short}.', hint: 'Buy credits, wait for the reset, or lower the minimum.', exit: exitCodes.checkFailed, code: 'below_minimum' },
   'usage.bytes_left': { text: 'The records are deleted, but their bytes may still be in {files}: another process uses it', hint: 'Stop the server or batch that uses it, then run the same command again.', exit: exitCodes.checkFailed, code: 'busy' },
@@ -506,7 +507,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.companies_only': { text: ({ option, kind }) => `${toFlag(String(option))} is for companies, not for ${kind}.`, hint: 'Leave it out.' },
   'usage.no_kind': { text: 'No kind of record is given.', hint: 'Give companies, people, jobs or posts, or a person with --person.' },
   'usage.no_limit': { text: '--limit is missing.', hint: 'Give the most people of each company, such as --limit 3. Each one counts against your daily profiles.' },
-  'usage.no_name': { text: '{option}: no {noun} is called "{name}".', hint: ({ meant, command }) => `${meant ? `Did you mean "${meant}"? ` : ''}See: prospect ${command}` },
+  'usage.no_name': { text: ({ option, noun, name, near, some }) => `${option}: no ${noun} is called "${name}".${namesText('Nearest', near)}${namesText('There are, among others', some)}`, hint: ({ meant, command }) => `${meant ? `Did you mean "${meant}"? ` : ''}See: prospect ${command}` },
   'usage.no_option': { text: '--{flag} is missing.', hint: ({ known, isMapped }) => (known ? `Add it; the values are: ${(known as string[]).join(', ')}.` : `Add it${isMapped ? ', or map a column to it with --map' : ''}.`) },
   'usage.no_person': { text: '"{who}" names no person.', hint: 'Give an email address, a profile or its id, or "Jane Doe at acme.example".' },
   'usage.no_profile': { text: 'There is no profile named {wanted}.', hint: 'Known profiles: {known}. To add this one: prospect profiles add {wanted} --base-url URL' },
@@ -570,6 +571,11 @@ const messages: Readonly<Record<string, Message>> = {
 /** Returns how a column is chosen for a field: by an option, or in the file of a flow. */
 const mapOption = ({ isFlow }: Details, field: string, column: unknown): string =>
   isFlow === true ? `map: { ${field}: "${column}" } beside the file in input` : `--map ${field}="${column}"`
+
+const namesText = (title: string, names: unknown): string =>
+  (names as readonly string[]).length > 0
+    ? ` ${title}: ${(names as readonly string[]).map((name) => `"${name}"`).join(', ')}.`
+    : ''
 
 const firstName = ({ header }: Details) => (header as string[]).find((name) => name !== '') ?? 'Column'
 

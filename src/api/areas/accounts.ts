@@ -22,10 +22,10 @@ const identifiable = () => field.atLeastOne('company_network_url', 'name', 'doma
 
 const filters = () => ({
   keyword: field.keyword().optional(),
-  included_industries: field.industries('Industries, by id or name').optional(),
+  included_industries: field.industries().optional(),
   excluded_industries: field.industries('Industries to exclude').optional(),
-  included_locations: field.ids('Location ids').optional(),
-  excluded_locations: field.ids('Location ids to exclude').optional(),
+  included_locations: field.places().optional(),
+  excluded_locations: field.places('Countries, regions or cities to exclude').optional(),
   company_size: field.companySizes().optional(),
   min_revenue: field.number('Minimum yearly revenue, in millions', 0).optional(),
   max_revenue: field.number('Maximum yearly revenue, in millions', 0).optional(),
@@ -126,8 +126,8 @@ export const shapes = field.declare({
       company_network_url: field.profileUrl('Profile of the company on the network').optional(),
       title_to_include: field.texts('Job titles to include').optional(),
       title_to_exclude: field.texts('Job titles to exclude').optional(),
-      included_locations: field.ids('Location ids').optional(),
-      excluded_locations: field.ids('Location ids to exclude').optional(),
+      included_locations: field.places().optional(),
+      excluded_locations: field.places('Countries, regions or cities to exclude').optional(),
     },
     checks: [field.exactlyOne('company_network_id', 'company_network_url')],
     output: () => ({

@@ -13,9 +13,9 @@ const imports = (of: string) => ({
 /** Filters the companies of growth and lookalike imports. */
 const companies = () => ({
   company_size: field.companySizes().optional(),
-  included_locations: field.ids('Location ids').optional(),
-  excluded_locations: field.ids('Location ids to exclude').optional(),
-  included_industries: field.industries('Industries, by id or name').optional(),
+  included_locations: field.places().optional(),
+  excluded_locations: field.places('Countries, regions or cities to exclude').optional(),
+  included_industries: field.industries().optional(),
   excluded_industries: field.industries('Industries to exclude').optional(),
 })
 
@@ -24,7 +24,7 @@ const stackFilters = () => ({
   stack_match: field.oneOf(['or', 'and'], 'or: any of the technologies; and: all of them').default('or'),
   excluded_stacks: field.ids('Slugs of technologies to exclude').optional(),
   countries: field.countries('Countries of the companies').optional(),
-  included_industries: field.industries('Industries, by id or name').optional(),
+  included_industries: field.industries().optional(),
   excluded_industries: field.industries('Industries to exclude').optional(),
   company_size: field.companySizes().optional(),
 })
@@ -105,9 +105,9 @@ export const shapes = field.declare({
         .optional(),
       job_min_posted: field.whole('Minimum number of postings of a company that match', 1).optional(),
       company_size: field.companySizes().optional(),
-      included_locations: field.ids('Location ids').optional(),
-      excluded_locations: field.ids('Location ids to exclude').optional(),
-      included_industries: field.industries('Industries, by id or name').optional(),
+      included_locations: field.places().optional(),
+      excluded_locations: field.places('Countries, regions or cities to exclude').optional(),
+      included_industries: field.industries().optional(),
       ...imports('companies'),
     },
     output: () => ({

@@ -391,7 +391,15 @@ export const idWords = (words: readonly string[], description: string) =>
 const companyText = 'Name, network id, domain or profile URL'
 export const companies = (description: string) =>
   of(describe(text(companyText), companyText, orNumber), description)
-export const industries = (description: string) => of(industry('Id or name'), description)
+export const industries = (
+  description = 'Industries, by id, name or part of a name, such as Software Development',
+) => of(industry('Id or name'), description)
+export const places = (description = 'Countries, regions or cities, by name or id') =>
+  of(describe(cleanText(200, placePattern), 'Name or id', orNumber), description)
+const placePattern = z.regex(
+  /^[^\s,](?:[^,]*[^\s,])?$/,
+  'must be the name or the id of a place, without commas',
+)
 export const countries = (description: string) => of(country('Country code'), description)
 
 export const companySizes = () => of(z.enum(sizes), 'Company sizes by number of employees')

@@ -18,6 +18,18 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return candidates[shared.indexOf(Math.max(...shared))]
 }
 
+/** Returns so many candidates at most: the mistyped one, then those that have the most of a word in them; none for a word of its own. */
+export function nearestOf(word: string, candidates: readonly string[], most: number): string[] {
+  const typed = word.toLowerCase()
+  const near = nearest(word, candidates)
+  const ranked = candidates
+    .map((name) => ({ name, shared: lengthInCommon(typed, name.toLowerCase()) }))
+    .filter(({ shared }) => shared >= minPartLength)
+    .sort((a, b) => b.shared - a.shared)
+    .map(({ name }) => name)
+  return [...new Set([...(near === undefined ? [] : [near]), ...ranked])].slice(0, most)
+}
+
 /** Returns the length of the longest part that two words have in common. */
 function lengthInCommon(one: string, other: string): number {
   let longest = 0

@@ -2,7 +2,7 @@ import { type Input, isOk } from '../../api/calls/caller.js'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { flagOf } from '../../api/operations/table.js'
 import { industries, namedFields } from '../../api/schemas/enumerations.js'
-import { nearest } from '../../api/values/nearest.js'
+import { nearest, nearestOf } from '../../api/values/nearest.js'
 import { decodeSearchUrl } from '../../catalogue/search-url/decode.js'
 import { foldText } from '../../identity/name.js'
 import type { Context } from '../context/context.js'
@@ -26,6 +26,7 @@ const lists = {
   isId: (text: string) => /^\d+$/.test(text) || isWholeId(text),
   /** Whether the beginning of an id stands for it, as the ids of this machine are shown. */
   hasShortIds: true,
+  showsNearest: false,
   /** Reads those that there are; `undefined` where they cannot be read. */
   read: async (context: Context): Promise<readonly Named[] | undefined> => {
     const reply = await everyPage((page) => callOnce(context, 'lists.list', page), {})
@@ -42,12 +43,19 @@ const lists = {
 
 type NamedKind = typeof lists
 
+/** Most names in the refusal of one that there is not. */
+const mostNear = 5
+
+/** Fewest letters by which a part of a name is taken for it. */
+const minPart = 4
+
 const industryNames: NamedKind = {
   noun: 'industry',
   command: 'industries find',
   isField: (name) => namedFields[name]?.isOpen === true,
   isId: (text) => /^\d+$/.test(text),
   hasShortIds: false,
+  showsNearest: true,
   read: readIndustries,
   resolve: (_, name) => name,
 }
@@ -86,8 +94,15 @@ function find(kind: NamedKind, known: readonly Named[], name: string, option: st
   if (begun.length > 1) throw new Refusal('usage.name_ambiguous', { option, name, noun: kind.noun })
   if (kind.isId(name)) return name
   const names = known.map((one) => one.name)
-  const meant = nearest(name, names) ?? names.find((one) => foldText(one).includes(foldText(name)))
-  throw new Refusal('usage.no_name', { option, name, meant, noun: kind.noun, command: kind.command })
+  const { noun, command, showsNearest } = kind
+  const near = showsNearest ? nearestOf(name, names, mostNear) : []
+  const [part, ...others] = known.filter((one) => foldText(one.name).includes(foldText(name)))
+  // A part of only one industry's name stands for it, as the beginning of its name does.
+  if (showsNearest && part && others.length === 0 && name.trim().length >= minPart)
+    return part.id ?? part.name
+  const meant = showsNearest ? undefined : (nearest(name, names) ?? part?.name)
+  const some = showsNearest && near.length === 0 ? names.slice(0, mostNear) : []
+  throw new Refusal('usage.no_name', { option, name: oneLine(name), meant, near, some, noun, command })
 }
 
 /** Says which technologies of a request this machine's data has none of: they find nobody, and exclude nobody. */
