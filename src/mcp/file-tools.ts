@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { shapeOf } from '../api/areas/shapes.js'
-import { Refusal } from '../api/calls/errors.js'
+import { Refusal, type Report } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
@@ -31,7 +31,9 @@ const maxCredits = z
   .int()
   .min(0)
   .optional()
-  .describe('Most credits to spend; all that this server has left without it')
+  .describe(
+    'Most credits to spend; all that this server has left without it. Where that ends a run, call run_file again with a higher max_credits to go on, or with rows: N to write what there is, free',
+  )
 const wait = z
   .number()
   .min(0)
@@ -81,6 +83,7 @@ function fileTool<Shape extends z.ZodRawShape>(
     description,
     annotations,
     area: areas[name.split('_')[0] ?? ''] ?? 'files',
+    commands: [name.replace('_', ' ')],
     inputSchema: schemaOf(schema),
     run: async (session, input, call) => {
       const { data, error } = schema.safeParse(parseTexts(schema, input))
@@ -98,16 +101,24 @@ const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: tru
 export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   fileTool(
     'quote_file',
-    'What looking up every row of a file would cost and how long it would take. Free: nothing is sent.',
-    batchFields,
+    'What looking up every row of a file would cost and how long it would take. server_budget is what this server may spend. Free: nothing is sent.',
+    {
+      ...batchFields,
+      max_credits: maxCredits.describe(
+        'The max_credits of the run: the credits are at most so many, and rows_affordable is how far they go',
+      ),
+    },
     reads,
     async (session, input) => {
-      const args = [...batchArgs(session, input), '--dry-run']
+      const { max_credits } = input
+      const args = [...batchArgs(session, input), ...options({ max_credits }), '--dry-run']
       const ended = await session.start(session.port.run(args, await valuesOf(session, input))).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
-      if (ended.exit === 0 || quote?.lookups === undefined) return resultOf(ended) as Fields
-      return { ...quote, problem: ended.problem }
+      const server_budget = session.budget()
+      if (ended.exit === 0 || quote?.lookups === undefined)
+        return { ...(resultOf(ended) as Fields), server_budget }
+      return { ...quote, server_budget, problem: ended.problem }
     },
   ),
   fileTool(
@@ -136,8 +147,10 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         ...options({ only: only?.join(','), where, layout, fresh }),
       ]
       const row = batches.get(input.operation)
+      // Before anything is set aside, which a refusal would not give back.
+      const stdin = await valuesOf(session, input)
       const paid = row && isPriced(row) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
-      return startRun(session, { args, stdin: await valuesOf(session, input), ...paid }, input.wait, call)
+      return startRun(session, { args, stdin, ...paid }, input.wait, call)
     },
   ),
   fileTool(
@@ -243,7 +256,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'flow_run',
-    'Runs a flow, or resumes it where it was stopped; it writes the files that it names. Answers at once, like run_file; run_status and stop_run take its id, too. ',
+    'Runs a flow, or resumes it where it was stopped; it writes the files that it names. Answers at once, like run_file; run_status takes its id, too.',
     {
       file: text('The file of the flow, in the folder of this server'),
       max_credits: maxCredits,
@@ -270,14 +283,14 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'ledger',
-    'What this machine has spent, by day, operation and run.',
+    'What this machine has spent, by day, operation and run. Operations have a dot: accounts.enrich is what the tool accounts_enrich asks. suspect counts answers that may be those to other requests.',
     {
       by: z
         .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member', 'provider']))
         .optional()
         .describe('Sum by these'),
-      since: text('From this day or time on, or for as long, such as 30d').optional(),
-      until: text('Before this day or time').optional(),
+      since: text('From then on, such as today, 2026-11-01 or 7d').optional(),
+      until: text('Before then, such as 2026-11-30').optional(),
       run: runId.optional(),
       member: text('Only what this member spent').optional(),
       provider: text('Only what this data vendor of the user was asked').optional(),
@@ -412,5 +425,17 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
   // A run that could ask nothing is no list that was looked up.
   const isFailed =
     view.status === 'finished' && Number(counts?.invalid ?? 0) > 0 && counts?.invalid === counts?.rows
-  return withoutUndefined({ ...view, ...(isFailed ? { status: 'failed' } : {}), counts, problem })
+  const status = isFailed ? { status: 'failed' } : {}
+  return withoutUndefined({ ...view, ...status, counts, problem: problem && withRows(problem, counts) })
+}
+
+/** Returns why a run stopped, with how to write the rows that have an answer where a budget ended it. */
+function withRows(problem: Report, counts: Fields | undefined): Report {
+  const rows = Number(counts?.rows ?? 0)
+  if (problem.exit_code !== exitCodes.budget || rows === 0 || typeof counts?.partial !== 'string')
+    return problem
+  return {
+    ...problem,
+    hint: `Call run_file with rows: ${rows} to write what there is, free. ${problem.hint}`.trim(),
+  }
 }

@@ -78,16 +78,22 @@ const serverFactory = (options: McpOptions) => (): Server => {
     const tool = tools.find(({ name }) => name === params.name)
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}`)
     const notes: string[] = []
+    const words = wordsOf(tool, tools)
     try {
       const note = (text: string) => void notes.push(text)
       const call = { signal: context.mcpReq.signal, onStep: progressOf(context), note }
-      const result = await tool.run(session, params.arguments ?? {}, call)
+      const answer = await tool.run(session, params.arguments ?? {}, call)
+      const { problem } = answer as { readonly problem?: Report }
+      const result = problem ? { ...answer, problem: words.problem(problem) } : answer
       // The text has the exact digits of integers beyond 2^53, which the other form cannot have.
       const json = toJson(result)
-      return { content: [json, ...notes].map(toText), structuredContent: parseJson(json) as Fields }
+      return {
+        content: [json, ...notes.map(words.textOf).filter((text) => text !== '')].map(toText),
+        structuredContent: parseJson(json) as Fields,
+      }
     } catch (error) {
       return {
-        content: [toText(JSON.stringify(inFields(problemOf(options, error), tool.inputSchema)))],
+        content: [toText(JSON.stringify(words.problem(problemOf(options, error))))],
         isError: true,
       }
     }
@@ -120,24 +126,56 @@ const serverFactory = (options: McpOptions) => (): Server => {
 }
 
 /**
- * Returns a problem in the words of a tool: options of a command become its fields, and a sentence of the hint about options
- * that it does not have is left out. A whole command is for a person, and stays.
+ * Returns a sentence in the words of the tools: options of a command become fields of the one that was called, and commands the
+ * tools that do the same. Undefined where a sentence is about options that it does not have, or refers to a list that none
+ * shows. Any other command is for a person, and the sentence says so.
  */
-function inFields(problem: Report, { properties = {} }: Tool['inputSchema']): Report {
+function inToolWords(sentence: string, fields: ReadonlyMap<string, string>, tools: readonly Tool[]) {
+  if (/^A person /.test(sentence)) return sentence
+  // A run goes on where it is asked for again.
+  if (sentence.includes('prospect runs resume'))
+    return /--max-credits(?!-)/.test(sentence)
+      ? 'Call run_file again, without fresh, with a higher max_credits to go on.'
+      : 'Call run_file again, without fresh, to go on.'
+  const own = sentence.replace(command, (words) => {
+    const found = tools.find(({ commands }) =>
+      commands?.some((one) => `${words} `.startsWith(`prospect ${one} `)),
+    )
+    const known = found?.commands?.find((one) => words.startsWith(`prospect ${one}`)) ?? ''
+    return found ? found.name + words.slice(`prospect ${known}`.length) : words
+  })
+  const named = own.replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
+  const flags = [...own.matchAll(option)].map(([, flag = '']) => flag)
+  if (own === sentence && own.includes('prospect ')) {
+    if (/^see:? /i.test(own)) return undefined
+    return `For a person at a shell: ${own}`
+  }
+  return flags.every((flag) => fields.has(flag)) ? named : undefined
+}
+
+/** Returns what is said to the caller of a tool in its words. */
+function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Tool[]) {
   const own = new Map(Object.keys(properties as Fields).map((name) => [flagOf(name), name]))
-  const names = new Map([
+  const fields = new Map([
     ...own,
     ...[['csv', 'file'] as const].filter(([, name]) => [...own.values()].includes(name)),
   ])
+  const textOf = (text: string) =>
+    text
+      .split(/(?<=[.?!]) /)
+      .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
+      .join(' ')
   const named = (text: string) =>
-    text.replace(option, (_, flag: string) => names.get(flag) ?? flag.replaceAll('-', '_'))
-  const isOurs = (sentence: string) =>
-    sentence.includes('prospect ') || [...sentence.matchAll(option)].every(([, flag = '']) => names.has(flag))
-  const sentences = problem.hint.split(/(?<=[.?!]) /).filter(isOurs)
-  const hint = sentences.map((one) => (one.includes('prospect ') ? one : named(one))).join(' ')
-  return { ...problem, error: named(problem.error), hint }
+    text.replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
+  const problem = (report: Report): Report => ({
+    ...report,
+    error: named(report.error),
+    hint: textOf(report.hint),
+  })
+  return { textOf, problem }
 }
 
+const command = /prospect [a-z-]+(?: [a-z-]+)*/g
 const option = /(?<![\w-])--([a-z][a-z-]*)/g
 
 const toText = (text: string) => ({ type: 'text' as const, text })

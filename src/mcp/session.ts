@@ -80,6 +80,8 @@ export class Session {
 
   /** Credits that it may spend in all. */
   readonly #most: number
+  /** Credits that are set aside for work under way. */
+  #held = 0
 
   constructor(
     readonly port: CommandPort,
@@ -95,7 +97,14 @@ export class Session {
     if (credits > this.left || (wanted === undefined && credits <= 0))
       throw new Refusal('tools.no_budget', { wanted, left: Math.max(0, this.left), most: this.#most })
     this.left -= credits
+    this.#held += credits
     return credits
+  }
+
+  /** Returns what it may spend, in credits. */
+  budget() {
+    const left = Math.max(0, this.left)
+    return { limit: this.#most, spent: this.#most - this.left - this.#held, reserved: this.#held, left }
   }
 
   start(work: Work): Started {
@@ -119,6 +128,7 @@ export class Session {
     const settle = async () => {
       const spent = await ended.then(spentOf).catch(() => held)
       this.left += held - spent
+      this.#held -= held
     }
     return Object.assign(started, { ended: settle().then(() => ended) })
   }

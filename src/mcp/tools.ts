@@ -6,7 +6,8 @@ import { areaOf, type Operation, type OperationId, operations } from '../api/ope
 import { namedFields, orByName } from '../api/schemas/enumerations.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
-import { validate } from '../api/validation/validate.js'
+import { findUnknown, unwrap, validate } from '../api/validation/validate.js'
+import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords } from '../reference/openapi.js'
@@ -18,6 +19,8 @@ export interface Tool {
   /** The area of its operation, or `files`, `flows`, `ledger`, `suppress`; `--areas` takes them. */
   readonly area: string
   readonly description: string
+  /** The commands whose place it takes in what is said to its callers, such as `credits`. */
+  readonly commands?: readonly string[]
   readonly inputSchema: JsonSchema
   readonly annotations: Readonly<Record<`${string}Hint`, boolean>>
   /** Throws a refusal, or a CommandFailure. */
@@ -63,6 +66,7 @@ async function toTool(row: Operation): Promise<Tool> {
     name: toolName(row.id),
     area: areaOf(row.id),
     description: describe(row),
+    commands: row.flag === undefined ? [row.command] : [],
     inputSchema: inputSchemaOf(row, shape),
     annotations: {
       readOnlyHint: isRead && !isPriced(row) && row.starts === undefined,
@@ -71,11 +75,18 @@ async function toTool(row: Operation): Promise<Tool> {
     },
     run: async (session, given, call) => {
       const read = parseTexts(shape.input, given) as Fields
+      const [unknown] = findUnknown(row.id, shape, unwrap(row.id, read))
+      if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(shape.input.shape))
       const input = await session.port.resolveNames({ operation: row, shape, input: read })
-      return answerOf(session, row, startCall(session, row, shape, input), call)
+      const answer = await answerOf(session, row, startCall(session, row, shape, input), call)
+      return row.id === 'credits.show' ? { ...answer, budget: session.budget() } : answer
     },
   }
 }
+
+/** The refusal of a field that a tool does not have. */
+export const refuseUnknown = (name: string, known: readonly string[]): Refusal =>
+  new Refusal('tools.unknown', { name, near: nearest(name, known), known })
 
 /**
  * Returns a JSON Schema for a model to read: what a value is and means, without limits that only a program needs. The program
@@ -113,10 +124,25 @@ function byName(name: string, schema: unknown): unknown {
   return { type: 'array', description: `${orByName(String(description))}${names}`, items: { type: 'string' } }
 }
 
+/** What a model has to know besides of some tools. */
+const contactAdvice =
+  'Takes network_url, or firstname and lastname with domain or company_name. ' +
+  'Not needed where a search gave a valid most_probable_email.'
+const advice: Partial<Readonly<Record<OperationId, string>>> = {
+  'contacts.enrich': contactAdvice,
+  'contacts.enrich_sync': contactAdvice,
+  'accounts.enrich': 'Takes company_network_url, domain or name, the last best with country.',
+  'credits.show': 'budget says what this server may spend: limit, spent, reserved for work under way, left.',
+}
+
 function describe(row: Operation): string {
-  const { summary, observed, starts } = row
+  const { id, summary, batch, observed, starts } = row
+  // A file is for run_file, which reads and writes in the folder of this server.
+  const own = summary.replace(/, or (?:every|at every) \S+ of a CSV file$/, '')
   return [
-    `${summary}.`,
+    `${own}.`,
+    batch && batch.into === undefined ? 'For each row of a file, use run_file.' : '',
+    advice[id] ?? '',
     isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : 'Free.',
     starts
       ? `Waits up to ${waitMs / 1_000} s, then answers with an id, with which run_status waits for the result.`
@@ -139,6 +165,7 @@ function inputSchemaOf({ starts }: Operation, { input }: Shape): JsonSchema {
   const fields = Object.entries(isObject(properties) ? properties : {}).filter(([name]) => isAsked(name))
   return withoutUndefined({
     ...rest,
+    additionalProperties: false,
     properties: Object.fromEntries(fields.map(([name, schema]) => [name, byName(name, schema)])),
     required: Array.isArray(required) ? required.filter(isAsked) : undefined,
   })

@@ -526,6 +526,17 @@ describe('prospect mcp', () => {
       ...'run_status match_file suppress_check ledger credits_show flow_run'.split(' '),
     ])
     expect(JSON.stringify(usual).length).toBeLessThan(24_000)
+    expect(usual.filter(({ description }) => description?.trim() !== description)).toEqual([])
+    // A tool that is not listed is not named either.
+    const others = (await toolsOf('--areas', 'all'))
+      .map(({ name }) => name)
+      .filter((name) => !names.includes(name))
+    const named =
+      usual
+        .map(({ description }) => description)
+        .join(' ')
+        .match(/\w+_\w+/g) ?? []
+    expect(named.filter((name) => others.includes(name))).toEqual([])
     const people = usual.find(({ name }) => name === 'leads_advanced_search')?.inputSchema.properties
     expect(people?.functions).toMatchObject({
       items: { type: 'string' },
@@ -548,6 +559,72 @@ describe('prospect mcp', () => {
         stdout: '',
         stderr: expect.stringContaining(`Did you mean ${meant}?`),
       })
+  })
+
+  it('refuses a field that a tool does not have, and spends nothing', async () => {
+    const { client, refused } = await connectAgent(here.home, ['--max-credits', '9'])
+    expect(
+      await refused('accounts_enrich', { domain: 'acme-robotics.example', file: 'a.csv' }),
+    ).toMatchObject({
+      code: 'usage',
+      error: 'There is no field file here.',
+    })
+    expect(await refused('accounts_search', { included_industry: ['Retail'] })).toMatchObject({
+      hint: 'Did you mean included_industries?',
+    })
+    expect(await spent()).toBe(0)
+    const { tools } = await client.listTools()
+    expect(tools.filter(({ inputSchema }) => inputSchema.additionalProperties !== false)).toEqual([])
+  })
+
+  it('names the nearest industries, takes a part of a name of one, and places of several words', async () => {
+    const { call, refused } = await connectAgent(here.home, [], { usual: true })
+    const search = (given: object) => call('leads_advanced_search', { limit: 1, ...given })
+    expect(await refused('accounts_search', { included_industries: ['Softwar Developmnt'] })).toMatchObject({
+      error:
+        'included_industries: no industry is called "Softwar Developmnt". Nearest: "Software Development".',
+      hint: '',
+    })
+    expect(await refused('accounts_search', { included_industries: ['Xq'] })).toMatchObject({
+      error: expect.stringContaining('There are, among others: "'),
+    })
+    expect(await search({ included_industries: ['Development'] })).toMatchObject({
+      records: [{ company: { industry: 'Software Development' } }],
+    })
+    expect(await search({ included_locations: ['United Kingdom'] })).toMatchObject({ status: 'finished' })
+    // No tool that is listed finds places.
+    expect(await refused('accounts_search', { included_locations: ['Xanadupolis'] })).toMatchObject({
+      hint: 'For a person at a shell: Find its name or id with: prospect locations find NAME',
+    })
+    const all = await connectAgent(here.home)
+    expect(await all.refused('accounts_search', { included_locations: ['Xanadupolis'] })).toMatchObject({
+      hint: 'Find its name or id with: locations_find NAME',
+    })
+  })
+
+  it('says what it may still spend, and in its own words how a run goes on that its budget ended', async () => {
+    write('list.csv', 'domain\nacme-robotics.example\ncafe-meridien.example\ncedarpoint.example\n')
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '5'], { usual: true })
+    const file = { operation: 'accounts_enrich', file: 'list.csv' }
+    const budget = { limit: 5, spent: 0, reserved: 0, left: 5 }
+    expect(await call('credits_show')).toMatchObject({ credits: { enrichment: 1_000 }, budget })
+    expect(await call('quote_file', file)).toMatchObject({ credits: { max: 3 }, server_budget: budget })
+    expect(await call('quote_file', { ...file, max_credits: 2 })).toMatchObject({ rows_affordable: 2 })
+    const run = { ...file, output: 'out.csv', wait: 60 }
+    const { problem } = await call<{ problem: { hint: string } }>('run_file', { ...run, max_credits: 2 })
+    expect(problem.hint).toMatch(
+      /^Call run_file with rows: 2 to write what there is, free\. The rows answered so far are in \S+\. Call run_file again, without fresh, with a higher max_credits to go on\.$/,
+    )
+    await call('run_file', { ...run, rows: 2 })
+    expect(here.read('out.csv').trim().split('\n')).toHaveLength(3)
+    // Nothing stays set aside for a call that was refused.
+    await refused('run_file', { ...run, operation: 'leads_search', values: { included_industries: ['Xq'] } })
+    await refused('run_file', { ...run, operation: 'contacts_enrich', values: { enrichment_type: ['fax'] } })
+    expect(await call('credits_show')).toMatchObject({ budget: { spent: 2, reserved: 0, left: 3 } })
+    expect(await call('run_file', { ...run, max_credits: 3 })).toMatchObject({
+      status: 'finished',
+      credits: 3,
+    })
   })
 
   it('says what is wrong with a file in the fields of its tool', async () => {
