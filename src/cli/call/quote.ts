@@ -158,7 +158,12 @@ const refusals = {
 } as const
 
 function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
-  return reportShort(context, refusals[shortage], shortageText(quote, shortage))
+  const left = Number((shortage === 'credits' ? quote.balance : quote.weekly_allowance) ?? 0)
+  const within =
+    shortage === 'quota' || left < 1
+      ? ''
+      : `Give --max-credits ${left} to look up what that pays for. For all rows: `
+  return reportShort(context, refusals[shortage], shortageText(quote, shortage), within)
 }
 
 /** Returns 0 where a request can be paid from what a week has left, else the exit code of the refusal to expect. */
@@ -171,10 +176,10 @@ export function checkWeek(context: Context, operation: Operation, most: number |
   return reportShort(context, refusals.weekly_limit, text)
 }
 
-function reportShort(context: Context, refusal: (typeof refusals)[Shortage], error: string) {
+function reportShort(context: Context, refusal: (typeof refusals)[Shortage], error: string, within = '') {
   const row: { readonly exit: number; readonly code?: string } = errors[refusal]
   const code = row.code ?? null
-  const hint = hintOfFailure({ means: refusal }, context.isLocal())
+  const hint = `${within}${hintOfFailure({ means: refusal }, context.isLocal())}`
   return reportError(context, { error, code, status: null, exit_code: row.exit, hint })
 }
 
