@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { Refusal } from '../api/calls/errors.js'
 import { isoDay } from '../api/values/dates.js'
 import { parseJson, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
@@ -31,7 +32,7 @@ import {
   samplesOf,
 } from './find-run.js'
 import { type Mapping, mapColumns, withoutMapped } from './input/mapping.js'
-import { checkPeople, checkTable, selectRows, type Table } from './input/table.js'
+import { checkPeople, checkTable, isNoRecord, selectRows, type Table } from './input/table.js'
 import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
 import { stopKilledRuns } from './killed-runs.js'
@@ -40,7 +41,7 @@ import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
 import { createSelection } from './output/select.js'
-import { createLookup, type Lookup, toMappingRequest } from './plan/lookup.js'
+import { checkWidth, createLookup, type Lookup, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote, defaultShareOf } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
 import { hold, holdRun, namedLock, openRuns, type RunRecords, removeLeftovers } from './records.js'
@@ -253,17 +254,73 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
  * or the row was not sent.
  */
 export async function inputOfRow(request: BatchRequest, ports: RunPorts, run: Run, row: number) {
+  const { found, lookup } = (await readRow(request, ports, run, row)) ?? {}
+  if (!found || !lookup || lookup.skip?.(found)) return undefined
+  return resultOr(undefined, () => lookup.input(found.cells))
+}
+
+/** Why a row of a recorded run is not looked up, and what is wrong with an invalid one. */
+export interface NotLookedUp {
+  readonly status: 'blank' | 'filled' | 'known' | 'suppressed' | 'invalid'
+  readonly error: string
+}
+
+/**
+ * Returns why a row of a recorded run, counted from 0, is not looked up, by its file and the lists of today; null where nothing
+ * keeps it from that, and `undefined` where its file is gone or has changed since.
+ */
+export async function whyNotLookedUp(
+  request: BatchRequest,
+  ports: RunPorts,
+  run: Run,
+  row: number,
+): Promise<NotLookedUp | null | undefined> {
+  const { skipKnown, knownPrint } = request.choices
+  const others = await openKnownRows(ports, request.operation, skipKnown)
+  const known = others?.fingerprint === knownPrint ? others : undefined
+  const suppressor = await ports.target.suppressor()
+  const { found, lookup, table } = (await readRow(request, ports, run, row, { known, suppressor })) ?? {}
+  if (!found || !lookup || !table) return undefined
+  if (isNoRecord(found)) return { status: 'blank', error: '' }
+  if (lookup.skip?.(found)) return { status: 'filled', error: '' }
+  if (lookup.isKnown?.(found.cells)) return { status: 'known', error: '' }
+  try {
+    checkWidth(found.cells, table.header)
+    const input = lookup.input(found.cells)
+    lookup.validate?.(input)
+    const asked = lookup.about?.(found.cells, input) ?? input
+    const [isSuppressed] = (await lookup.suppressor?.areAskedAbout([asked])) ?? []
+    return isSuppressed ? { status: 'suppressed', error: '' } : null
+  } catch (error) {
+    if (error instanceof Refusal) return { status: 'invalid', error: lookup.explain(error) }
+    throw error
+  }
+}
+
+interface KeptOut {
+  readonly known?: Parameters<typeof createLookup>[4]
+  readonly suppressor?: Parameters<typeof createLookup>[5]
+}
+
+/** Returns a row of a recorded run, counted from 0, and how its rows become lookups. */
+async function readRow(
+  request: BatchRequest,
+  ports: RunPorts,
+  run: Run,
+  row: number,
+  { known, suppressor }: KeptOut = {},
+) {
   if (!existsSync(run.file) || (await hashOfFile(run.file)) !== run.fileHash) return undefined
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))
-  const lookup = createLookup(request, mapping, table, ports.sentences.describe)
+  const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor)
   const total = request.choices.sample === undefined ? row + 1 : run.total
   const selected =
     request.choices.sample === undefined ? table : selectRows(table, request.choices, total).table
   let before = 0
   for await (const batch of selected.rows()) {
     const found = batch[row - before]
-    if (found) return lookup.skip?.(found) ? undefined : resultOr(undefined, () => lookup.input(found.cells))
+    if (found) return { found, lookup, table }
     before += batch.length
   }
   return undefined

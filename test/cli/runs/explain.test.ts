@@ -41,7 +41,7 @@ it('explains each row of an output by what is recorded of it, and charges nothin
     from_row: 1,
     values: { name: 'Name of a.example' },
   })
-  expect(await explained(4)).toMatchObject({ credits: 0, why_empty: expect.any(String), values: {} })
+  expect(await explained(4)).toMatchObject({ status: 'invalid', credits: 0, values: {} })
   const text = (await ends(here.run('explain out.csv --row 1 --column industry --format table'), 0)).stdout
   expect(text).toContain('Cost: 1 credit\n')
   expect(text).toContain('industry: empty (the answer has no value for it)\n')
@@ -132,4 +132,51 @@ it('explains a row of a sample by the output of the sample, since the rows of th
   const { stderr } = await ends(here.run('explain in.csv --row 2'), 2)
   expect(stderr).toContain('looked up 2 rows that are spread over this file.')
   expect(stderr).toContain(`prospect explain ${here.path('sample.csv')} --row N`)
+})
+
+it('says why a row was not looked up, with the status that the output has of it', async () => {
+  await here.json('suppress add b.example')
+  here.write('known.csv', 'domain\nc.example\n')
+  here.write(
+    'in.csv',
+    'domain,name,note\na.example,A,\n,,\nb.example,B,\nc.example,C,\n,D,\n,,x\nd.example,E,\ne.example,F,\n',
+  )
+  const none = answering((_, { domain }) =>
+    domain === undefined
+      ? { status: 404, body: { error: 'No company found' } }
+      : { body: { name: `Name of ${domain}` }, credits: 1 },
+  )
+  const command = 'accounts enrich --csv in.csv -o out.csv --yes --skip-known known.csv --max-credits 2'
+  await ends(here.run(command, { caller: none }), 12)
+  const explained = (row: number) =>
+    here.json<{ status: string; why_empty: string }>(`explain in.csv --row ${row}`)
+  expect(await explained(2)).toMatchObject({
+    status: 'skipped',
+    why_empty: 'The row is blank, or a footer: it was not looked up.',
+  })
+  expect(await explained(3)).toMatchObject({
+    status: 'suppressed',
+    why_empty: 'It is suppressed: it was not looked up.',
+  })
+  expect(await explained(4)).toMatchObject({
+    status: 'known',
+    why_empty: 'A list that was to be left out has it: it was not looked up.',
+  })
+  expect(await explained(5)).toMatchObject({
+    status: 'not_found',
+    why_empty:
+      'No company found. The row gives a name only, which several companies may have: give the domain or the country, too.',
+  })
+  expect(await explained(6)).toMatchObject({
+    status: 'invalid',
+    why_empty: expect.stringContaining('domain'),
+  })
+  expect(await explained(8)).toMatchObject({
+    status: 'skipped',
+    why_empty: expect.stringMatching(
+      /^It was not reached: the run stopped when its budget of 2 credits was spent with \d of 8 rows done\.$/,
+    ),
+  })
+  here.write('in.csv', 'domain\nother.example\n')
+  expect(await explained(8)).toMatchObject({ status: 'none', why_empty: expect.stringContaining('its file') })
 })

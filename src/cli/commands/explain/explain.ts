@@ -22,7 +22,7 @@ import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
 import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
 import { openRuns } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
-import { inputOfRow } from '../../../runs/run-batch.js'
+import { inputOfRow, type NotLookedUp, whyNotLookedUp } from '../../../runs/run-batch.js'
 import { isEngineName, shownTarget } from '../../../runs/target-name.js'
 import { fromRecord, toRequest } from '../../batch/request.js'
 import { createRunPorts } from '../../batch/run.js'
@@ -118,12 +118,15 @@ async function explainLookup(
   const snapshotAt = snapshot === undefined ? undefined : dayOf(snapshot)
   const asked =
     workspace && found ? await askedVendors(context, workspace, { run, row, found, body: stored, known }) : []
+  const [status, why] = found
+    ? [found.state, await whyEmpty(context, run, row - 1, found)]
+    : await notLookedUp(context, run, row - 1)
   return {
     run: run.id,
     operation: run.operation,
     target: shownTarget(run.target),
     row,
-    status: found?.state ?? 'none',
+    status,
     source: found ? sourceNames[found.source] : null,
     from_run: found?.originRun ?? null,
     // Single lookups are in no run that a person knows.
@@ -135,7 +138,7 @@ async function explainLookup(
     snapshot: snapshot ?? null,
     // What open data says is as old as its snapshot.
     age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
-    why_empty: body === stored ? whyEmpty(found) : hiddenNote,
+    why_empty: body === stored ? why : hiddenNote,
     providers: asked,
     values: await valuesOf(run, body, column),
   }
@@ -291,6 +294,12 @@ const isOpenState = (state: string): boolean => ['asked', 'submitted', 'unknown'
 
 /** Returns what a row was looked up by, from its file; `undefined` where that is not the same any more. */
 async function inputOf(context: Context, run: Run, row: number) {
+  const { request, ports } = (await recordedOf(context, run)) ?? {}
+  return request && ports ? inputOfRow(request, ports, run, row) : undefined
+}
+
+/** Returns the request of a run, and the ports for it; `undefined` of a step of a flow, which reads no file. */
+async function recordedOf(context: Context, run: Run) {
   const recorded = parseJson(run.request) as Partial<RecordedRequest>
   if (recorded.choices?.flow !== undefined || recorded.constants === undefined) return undefined
   const plain = context.withGlobals({ jq: undefined, format: undefined, json: undefined, fields: undefined })
@@ -299,7 +308,7 @@ async function inputOf(context: Context, run: Run, row: number) {
     { ...run, output: null },
     { args: [], options: {} },
   )
-  return inputOfRow(toRequest(own, command), createRunPorts(own, command), run, row)
+  return { request: toRequest(own, command), ports: createRunPorts(own, command) }
 }
 
 /** Returns whom a lookup was about: as its row said, and where that says nothing, as its answer does. */
@@ -321,9 +330,6 @@ function queryOf(input: Input, body: unknown, isCompany: boolean) {
   }
 }
 
-const notAsked =
-  'It was not looked up: invalid, suppressed, known from a list, or not reached; see _status in the output.'
-
 const emptyBecause: Readonly<Record<string, (error: string | null) => string>> = {
   not_found: (error) => error ?? 'Nothing was found.',
   invalid: (error) => error ?? 'The row is invalid.',
@@ -335,8 +341,47 @@ const emptyBecause: Readonly<Record<string, (error: string | null) => string>> =
     'It may have been charged, and its answer was lost: resume with --retry-unknown to ask again.',
 }
 
-const whyEmpty = (found: { readonly state: string; readonly error: string | null } | undefined) =>
-  found ? (emptyBecause[found.state]?.(found.error) ?? null) : notAsked
+/** Returns why a row that was looked up is empty; null where it is not. */
+async function whyEmpty(context: Context, run: Run, row: number, { state, error }: RowLookup) {
+  const why = emptyBecause[state]?.(error) ?? null
+  if (why === null || state !== 'not_found' || isCustom(run)) return why
+  if (operationOf(run.operation as OperationId).batch?.identity !== 'company') return why
+  const { url, domain, country, companyName } = queryOf((await inputOf(context, run, row)) ?? {}, {}, true)
+  return companyName !== undefined && [url, domain, country].every((one) => one === undefined)
+    ? `${why.replace(/\.$/, '')}. The row gives a name only, which several companies may have: give the domain or the country, too.`
+    : why
+}
+
+const keptOut: Readonly<Record<NotLookedUp['status'], (error: string) => readonly [string, string]>> = {
+  blank: () => ['skipped', 'The row is blank, or a footer: it was not looked up.'],
+  filled: () => ['skipped', 'The row has a value for it already: it was not looked up.'],
+  known: () => ['known', 'A list that was to be left out has it: it was not looked up.'],
+  suppressed: () => ['suppressed', 'It is suppressed: it was not looked up.'],
+  invalid: (error) => ['invalid', error],
+}
+
+/** Returns the `_status` of a row without a lookup, and why it has none. */
+async function notLookedUp(context: Context, run: Run, row: number): Promise<readonly [string, string]> {
+  const recorded = await recordedOf(context, run)
+  const why = recorded && (await whyNotLookedUp(recorded.request, recorded.ports, run, row))
+  if (why) return keptOut[why.status](why.error)
+  if (why === undefined)
+    return ['none', 'It was not looked up. Why is not known any more: its file is gone or has changed.']
+  const { rows, maxCredits } = recorded?.request.choices ?? {}
+  if (rows !== undefined && row >= rows)
+    return [
+      'skipped',
+      `It was not reached: only the first ${countOf(rows, 'row was', 'rows were')} asked for.`,
+    ]
+  if (run.status === 'running') return ['skipped', 'It has not been reached yet.']
+  const spent = run.credits + run.reserved
+  const isSpent = maxCredits !== undefined && maxCredits > 0 && spent >= maxCredits
+  const budget = isSpent ? ` when its budget of ${countOf(maxCredits, 'credit', 'credits')} was spent` : ''
+  return [
+    'skipped',
+    `It was not reached: the run stopped${budget} with ${run.done} of ${countOf(run.total, 'row', 'rows')} done.`,
+  ]
+}
 
 /** Returns the run that wrote a file, the newest one; else the only one that read it, or the one that is named. */
 function chooseRun(
