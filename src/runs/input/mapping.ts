@@ -226,14 +226,19 @@ export function rowInput(
   }
 }
 
-/** Returns the first cell of the columns of a field that has a value of its kind, else the first that is not blank. */
+/**
+ * Returns the first cell of the columns of a field that has a value of its kind, else the first that is not blank. Of phones it is
+ * the first whose country is certain: others are not asked for.
+ */
 function firstFilled(column: MappedColumn, cells: readonly string[]): string | undefined {
   const { field } = column
   const filled = placesIn(column).flatMap((at) => {
     const cell = cells[at]?.trim() ?? ''
     return cell === '' || isPlaceholder(field, cell) ? [] : [cell]
   })
+  const certain = isOf('phone', field) ? filled.find((cell) => toE164(cell) !== undefined) : undefined
   return (
+    certain ??
     filled.find((cell) => kindsOfField('people', field)?.some((kind) => kind === toValueKind(cell))) ??
     filled[0]
   )

@@ -192,7 +192,11 @@ test('a profile URL, an email address or a phone number never fills a field of a
         } catch {
           continue
         }
-        for (const { field, at, by } of mapping.columns) {
+        for (const { field, at: own, by, orElse = [] } of mapping.columns) {
+          // An address or a number may come from another column of them, where that of the field has none.
+          const isUsed = (place: number) =>
+            cells[place]?.trim().toLowerCase() === String(input[field]).toLowerCase()
+          const at = [own, ...orElse.map((one) => one.at)].find(isUsed) ?? own
           const [kind = 'other'] = columns[at]?.cells[row] ?? []
           if (input[field] === undefined || (kind === 'email' && by === 'last resort')) continue
           expect([field, cells[at], isWrong(field, kind, ofProfile)]).toEqual([field, cells[at], false])
@@ -275,14 +279,19 @@ test('a profile URL, an email address or a phone number never fills a field of a
             if (!('raw' in row)) continue
             const cells = columns.map(({ cells }) => cells[row.line - 2])
             for (const [field, value] of Object.entries(row.raw)) {
+              if (value === undefined) continue
               const own = columns.findIndex(({ name }) => name.trim() === read.mapping[field])
-              // A phone may come from another column of phones, where that of the field has none.
-              const isElsewhere = field === 'phone' && cells[own]?.[1] !== value
-              const at = isElsewhere ? cells.findIndex((one) => one?.[1] === value) : own
-              const [made = 'other', cell] = cells[at] ?? []
-              if (isElsewhere) expect(['phone', 'company', 'person', 'other']).toContain(made)
-              expect(String(value).replace(/^'/, '')).toBe(cell?.replace(/^'/, ''))
-              expect([field, cell, isWrong(field, made, ofProfile)]).toEqual([field, cell, false])
+              // Addresses and numbers may come from other columns of them, where that of the field has none; numbers beside it.
+              const isOfSeveral = field === 'phone' || field === 'email'
+              const parts = isOfSeveral ? String(value).split('; ') : [String(value)]
+              for (const part of parts) {
+                const isOwn = cells[own]?.[1].replace(/^'/, '') === part.replace(/^'/, '')
+                const at = isOwn || !isOfSeveral ? own : cells.findIndex((one) => one?.[1] === part)
+                const [made = 'other', cell] = cells[at] ?? []
+                if (at !== own) expect([field, 'company', 'person', 'other']).toContain(made)
+                expect([field, part.replace(/^'/, '')]).toEqual([field, cell?.replace(/^'/, '')])
+                expect([field, cell, isWrong(field, made, ofProfile)]).toEqual([field, cell, false])
+              }
             }
           }
       },
