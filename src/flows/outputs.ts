@@ -58,7 +58,7 @@ interface OutputRequest {
 export async function openOutputs(
   ports: RunPorts & { readonly send: SendPorts },
   { outputs, end, folder, look, flow, sends, isResumed }: OutputRequest,
-  isOnRecord: (path: string) => Promise<boolean>,
+  isOwn: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<FlowOutputs> {
   type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'> & Partial<Pick<Writer, 'discard'>>
@@ -71,7 +71,7 @@ export async function openOutputs(
     const sink =
       path === undefined
         ? streamSink(ports.streams.stdout)
-        : await openHeld(ports, path, look ? 'out' : 'output', isOnRecord, signal)
+        : await openHeld(ports, path, look ? 'out' : 'output', isOwn, signal)
     // Where the flow is refused before its first row.
     ports.onClose(() => sink.abandon().catch(() => {}))
     opened.push({ path, writer: createWriter(sink, rowFormats[format].create(layout)) })

@@ -156,7 +156,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       sends: !wasFinished,
       isResumed: known !== undefined,
     },
-    records.runs.writesTo,
+    (file) => records.runs.wroteLast(known, file),
     stop.signal,
   )
   const { credits } = flow.budget

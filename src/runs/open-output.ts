@@ -37,7 +37,7 @@ import type { BatchRequest, InputChoices } from './request.js'
 export type OpenOutput = Awaited<ReturnType<typeof openOutput>>
 
 /**
- * Opens the output before anything is paid for. What a recorded run left there need not be kept. Invalid rows go to a file
+ * Opens the output before anything is paid for. What this run left there need not be kept. Invalid rows go to a file
  * of rejects unless `writesRejects` is false.
  */
 export async function openOutput(
@@ -48,7 +48,7 @@ export async function openOutput(
     mapping,
     selection,
   }: { readonly table: Table; readonly mapping: Mapping; readonly selection?: Selection | undefined },
-  isOnRecord: (path: string) => Promise<boolean>,
+  isOwn: (path: string) => Promise<boolean>,
   signal: AbortSignal,
   writesRejects = true,
 ) {
@@ -67,7 +67,7 @@ export async function openOutput(
   for (const one of [path, rejectsPath])
     if (one && (await holdFile(ports, one)))
       files.push({ path: resolve(cwd, one), isWhole: isWhole && one === path })
-  if (path !== null && !(await isOnRecord(path))) await keepPartial(path, ports.notify)
+  if (path !== null && !(await isOwn(path))) await keepPartial(path, ports.notify)
   // Of what cannot be opened nothing is left behind.
   const open = () => openRejects(ports, rejectsPath, table, choices, signal)
   const named = choices.rejects === undefined ? undefined : await open()
@@ -147,12 +147,12 @@ export async function openHeld(
   ports: RunPorts,
   path: string,
   name: string,
-  isOnRecord: (path: string) => Promise<boolean>,
+  isOwn: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<Sink> {
   ports.claimFile(path, name)
   await holdFile(ports, path)
-  if (!(await isOnRecord(path))) await keepPartial(path, ports.notify)
+  if (!(await isOwn(path))) await keepPartial(path, ports.notify)
   return ports.openFile(path, name, signal)
 }
 

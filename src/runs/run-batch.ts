@@ -218,7 +218,8 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
   const { request, records, known, input, mapping, selection, count, total, rows } = batch
   const shared = withShared(request, mapping)
   const written = { table: input.table, mapping, selection }
-  const output = await openOutput(ports, shared, written, records.runs.writesTo, signal)
+  const isOwn = (path: string) => records.runs.wroteLast(known, path)
+  const output = await openOutput(ports, shared, written, isOwn, signal)
   const opened = await openRun(ports, batch, total, output)
   const { run } = opened
   const calls = await openCalls(ports, request, opened, signal)

@@ -113,6 +113,20 @@ describe('a batch', () => {
     expect(here.read('out.csv')).toContain('found')
   })
 
+  it('keeps the partial file of another run too, and replaces its own', async () => {
+    const three = 'domain\na.example\nb.example\nc.example\n'
+    await ends(enrich(three, '-o out.csv', { caller: companies(2) }), 4)
+    const left = here.read('out.csv.partial')
+    expect(left).toContain('=b.example')
+    await ends(enrich(three, '-o out.csv', { caller: companies(0) }), 4)
+    expect(here.exists('out.csv.partial.1')).toBe(false)
+    here.write('other.csv', 'domain\nd.example\ne.example\n')
+    const other = here.run('accounts enrich --csv other.csv -o out.csv', { caller: companies(1) })
+    expect((await ends(other, 4)).stderr).toContain(`they are kept as ${here.path('out.csv.partial.1')}`)
+    expect(here.read('out.csv.partial.1')).toBe(left)
+    expect(here.read('out.csv.partial')).toContain('=d.example')
+  })
+
   it('removes an empty partial file, and creates no folder for rows that come from a file', async () => {
     here.write('out.csv.partial', '')
     await enrich(one, '-o out.csv')

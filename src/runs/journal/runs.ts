@@ -113,6 +113,7 @@ const forgetSql = `UPDATE runs SET forgotten = 1, request = '{}', status = 'stop
 const addSql = `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total,
     started_at, fence, workspace, status)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`
+const lastWriter = 'output = ? ORDER BY coalesce(ended_at, started_at) DESC, number DESC LIMIT 1'
 const wholeSql = 'SELECT 1 AS one FROM run_files WHERE run = ? AND path = ? AND whole = 1'
 const addFileSql = `INSERT INTO run_files (run, path, whole) VALUES (?, ?, ?)
   ON CONFLICT (run, path) DO UPDATE SET whole = excluded.whole`
@@ -261,8 +262,9 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
     /** Counts the lookups of a run that found a valid email address. */
     countValidEmails: ({ number }: Pick<Run, 'number'>) =>
       driver.read((connection) => readNumber(connection, validEmailsSql, number)),
-    /** Whether a run writes, or wrote, to a path. */
-    writesTo: async (output: string) => (await one('output = ? LIMIT 1', output)) !== undefined,
+    /** Whether a run is the one that wrote to a path last. */
+    wroteLast: async (run: Pick<Run, 'number'> | undefined, output: string) =>
+      run !== undefined && (await one(lastWriter, output))?.number === run.number,
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
       (await driver.read((connection) => connection.get(unknownSql, number))) !== undefined,
