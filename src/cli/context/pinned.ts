@@ -1,8 +1,7 @@
 import { constants, existsSync, realpathSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
-import { openRegularFile } from '../../csv/encoding.js'
 import { type Files, nodeFiles } from '../../runs/output/writer.js'
 import { isInside } from './home.js'
 
@@ -25,10 +24,19 @@ export interface PinnedFile {
   readonly path: string
 }
 
-/** Opens a file in a folder; `undefined` for what is no file, and where nothing can be pinned. Throws a Refusal outside of it. */
+/**
+ * Opens a file in a folder; `undefined` where nothing can be pinned. Throws a Refusal for one outside of it, and for what is no
+ * file: read by its name afterwards, it could be another one by then.
+ */
 export async function pinFile(root: string, name: string, path: string): Promise<PinnedFile | undefined> {
-  const file = hasDescriptors ? await openRegularFile(path) : undefined
-  if (!file) return undefined
+  if (!hasDescriptors) return undefined
+  const unreadable = (cause: unknown) => {
+    throw new Refusal('csv.unreadable', { path, cause })
+  }
+  const found = await stat(path).catch(unreadable)
+  if (found.isDirectory()) throw new Refusal('csv.folder', { path })
+  if (!found.isFile()) throw new Refusal('csv.not_regular', { path })
+  const file = await open(path).catch(unreadable)
   await checkInside(file, root, name, path)
   return { file, path: pathOf(file) }
 }
