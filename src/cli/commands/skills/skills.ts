@@ -99,9 +99,16 @@ function foldersOf({ streams }: Context, { for: named, user, dir }: OptionsOf<ty
 const readSkill = (file: string): string | undefined =>
   existsSync(file) ? orRefuse(file, () => readFileSync(file, 'utf8').replaceAll('\r', '')) : undefined
 
+/** Makes a folder and those above it. Node's own way never ends below /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  mkdirSync(path)
+}
+
 const writeSkill = (file: string, text: string): void =>
   orRefuse(file, () => {
-    mkdirSync(dirname(file), { recursive: true })
+    makeFolder(dirname(file))
     writeFileSync(file, text)
   })
 

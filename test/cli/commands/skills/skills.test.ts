@@ -74,3 +74,7 @@ it('say which file cannot be written, and which skill there is not', async () =>
   await ends(here.run('skills install --dir link'), 2)
   expect((await ends(here.run('skills show flow'), 9)).stderr).toContain('There is no skill flow.')
 })
+
+it.runIf(process.platform === 'linux')('are refused below /proc, where no folder can be made', async () => {
+  await ends(here.run('skills install --dir /proc/none/below'), 2, '/proc/none/below')
+})
