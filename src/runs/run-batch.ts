@@ -315,9 +315,13 @@ async function readRow(
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))
   const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor)
-  const total = request.choices.sample === undefined ? row + 1 : run.total
+  const { sample } = request.choices
+  // Which rows a sample has depends on how many the file has.
   const selected =
-    request.choices.sample === undefined ? table : selectRows(table, request.choices, total).table
+    sample === undefined
+      ? table
+      : (await readRows(table, lookup, { ...request, choices: { ...request.choices, rows: undefined } })).rows
+          .table
   let before = 0
   for await (const batch of selected.rows()) {
     const found = batch[row - before]

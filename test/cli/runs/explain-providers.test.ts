@@ -193,3 +193,16 @@ budget: { credits: 100 }
   const { stdout } = await here.run('explain flow.yaml --row 2 --format table')
   expect(stdout).toMatch(/^Row 2 of flow leads \(.+\): 1 credit\n\nStep 1 accounts\.enrich\nRow 2 of run /)
 })
+
+it('names who was asked about the person of a row of a sample, not about that of the file', async () => {
+  await addVendor('one', first)
+  const rows = ['Nobody1', 'King1', 'Nobody2', 'King2'].map((name) => `Ada,${name},acme.example`)
+  here.write('in.csv', `first_name,last_name,domain\n${rows.join('\n')}\n`)
+  await waterfall('--csv in.csv -o sample.csv --sample 2', 0)
+  const names = here.read('sample.csv').trim().split('\n').slice(1)
+  for (const [at, line] of names.entries()) {
+    const { status, providers } = await explained(at + 1, 'sample.csv')
+    expect(status).toBe(line.includes('King') ? 'found' : 'not_found')
+    expect(providers.map(({ outcome }) => outcome)).toEqual([status])
+  }
+})
