@@ -96,7 +96,7 @@ describe.skipIf(!isLong)('the files of a release', () => {
         expect(bytes.toString('hex', place, place + machine.bytes.length / 2)).toBe(machine.bytes)
       }
       const caches = [...files.keys()].filter((path) => path.endsWith('.cache'))
-      expect(caches).toHaveLength(platform === `${process.platform}-${process.arch}` ? 2 : 0)
+      expect(caches).toHaveLength(platform === `${process.platform}-${process.arch}` ? 3 : 0)
       const script = files.get(isWindows ? 'bin/prospect.cmd' : 'bin/prospect')?.toString() ?? ''
       expect(script.length).toBeGreaterThan(50)
       expect(script.match(/(?<!\r)\n/g) === null).toBe(isWindows)
