@@ -713,14 +713,25 @@ describe('a batch over vendors', () => {
   })
 
   it('does not lose patience with a vendor that answers in between', async () => {
+    let [requests, passed] = [0, 0]
+    // It answers every fourth request, and its patience is over between two answers if it counts from the first refusal.
     const vendor = await withVendor(
-      (file) => file.replace('timeout: 60s', 'timeout: 60s\npatience: 1s'),
-      (row, times, response, charge) =>
-        times < 4 ? response.writeHead(403).end('{}') : byName(row, times, response, charge),
+      (file) =>
+        file
+          .replace('timeout: 60s', 'timeout: 60s\npatience: 30s')
+          .replace(/concurrent: \d+/, 'concurrent: 1'),
+      (row, times, response, charge) => {
+        if (++requests % 4 > 0) return response.writeHead(403).end('{}')
+        passed += 40_000
+        return byName(row, times, response, charge)
+      },
     )
-    const rows = await batch(numbered(12, 'King'))
-    expect(rows.filter((row) => row._status === 'found')).toHaveLength(12)
-    expect(vendor.charged()).toBe(12)
+    here.write('people.csv', peopleCsv(numbered(6, 'King')))
+    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+    const clock = { now: () => Date.now() + passed }
+    await here.run(line, { env: { PROSPECT_DNS: dns.address }, clock })
+    expect(here.rows('out.csv').filter((row) => row._status === 'found')).toHaveLength(6)
+    expect(vendor.charged()).toBe(6)
   })
 
   it('is quoted for the vendors that only some rows meet, and once for kinds that share a request', async () => {
@@ -784,6 +795,23 @@ describe('a batch over vendors', () => {
     expect([one.charged(), two.charged()]).toEqual([10, 15])
     const count = (name: string) => rows.filter(({ email_source }) => email_source === name).length
     expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
+  })
+
+  it('says how to ask about rows that its budget left, and pays nothing twice for the others', async () => {
+    const vendor = await withVendor()
+    here.write('people.csv', peopleCsv(numbered(12, 'King')))
+    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'.split(' ')
+    const hint =
+      'vendor1 has used its budget: 8 rows went on without it. ' +
+      'To ask it about them: the same command with --fresh and a higher --max-cost vendor1=N'
+    expect((await run(...line, '--max-cost', 'vendor1=4')).stderr).toContain(hint)
+    // A finished run is written again, and says it again.
+    expect((await run(...line, '--max-cost', 'vendor1=20')).stderr).toContain(hint)
+    expect(vendor.charged()).toBe(4)
+    const { stderr } = await run(...line, '--max-cost', 'vendor1=20', '--fresh')
+    expect(stderr).not.toContain('went on without it')
+    expect(here.rows('out.csv').filter((row) => row._status === 'found')).toHaveLength(12)
+    expect([vendor.charged(), ...vendor.asked.values()]).toEqual([12, ...Array(12).fill(1)])
   })
 
   it('asks about each row once, also when it runs again, and submits rows together', async () => {

@@ -73,7 +73,8 @@ export async function showReport(
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatSuspect(report.suspect)) context.notify(line)
-  for (const one of report.not_asked) context.notify(formatSkipped(one))
+  for (const one of report.not_asked)
+    context.notify(`${formatSkipped(one)}${one.reason === 'budget' ? hintOfBudget(context, one) : ''}`)
   for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
@@ -177,6 +178,15 @@ const notAskedBecause: Readonly<Record<string, string>> = {
 /** Returns what a run says of a data vendor that it could not ask. */
 export const formatSkipped = ({ provider, reason, rows }: SkippedRows): string =>
   `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
+
+/** Returns how those rows are asked about: a finished run is only written again, whatever its budget. */
+function hintOfBudget({ globals }: Context, { provider }: SkippedRows): string {
+  const isOfRun = globals.maxCost?.[provider] !== undefined
+  const [when, more] = isOfRun
+    ? ['', ` and a higher --max-cost ${provider}=N`]
+    : [' once it has one again', '']
+  return ` To ask it about them${when}: the same command with --fresh${more}. Paid answers are reused.`
+}
 
 /** Returns what a run says of answers that may be those to other requests. */
 export function formatSuspect(suspect: RunReport['suspect']): string[] {
