@@ -148,8 +148,8 @@ async function takeBatches(
       const late = await take(records, open)
       const rows = late.length > 0 ? [...rejected, ...late].sort((a, b) => a.line - b.line) : rejected
       if (rows.length > 0) await onRejected?.(rows, columns.original)
-      const { added, updated, suppressed, unwanted, unknown, rejectedTotal } = tally
-      onProgress?.(added + updated + suppressed + unwanted + unknown + rejectedTotal)
+      const { added, updated, suppressed, unwanted, unknown, older, rejectedTotal } = tally
+      onProgress?.(added + updated + suppressed + unwanted + unknown + older + rejectedTotal)
     }
   } catch (error) {
     if (!(error instanceof Refusal) || error instanceof ApiError) throw error
@@ -159,9 +159,7 @@ async function takeBatches(
 }
 
 /** The open data that a file is of; `undefined` for any other file. */
-type OpenFile =
-  | (Omit<OpenImport, 'source'> & { readonly set: OpenSet; readonly snapshot: string })
-  | undefined
+type OpenFile = (Omit<OpenImport, 'source'> & { readonly set: OpenSet }) | undefined
 
 /** The source of what a dry run would import. */
 const noSource = -1
@@ -276,13 +274,14 @@ async function importPortion(
       tally.rejected.push({ ...row, reason: outcome.message })
     } else if (outcome === 'added') tally.added += 1
     else if (outcome === 'unknown') tally.unknown += 1
+    else if (outcome === 'older') tally.older += 1
     else tally.updated += 1
     if (outcome === 'unchanged') tally.unchanged += 1
   }
   tally.companies = context.createdCompanies
 }
 
-const counts = ['added', 'updated', 'unchanged', 'unknown', 'companies'] as const
+const counts = ['added', 'updated', 'unchanged', 'unknown', 'older', 'companies'] as const
 
 const createTally = () => ({
   added: 0,
@@ -293,6 +292,8 @@ const createTally = () => ({
   companies: 0,
   /** Companies that open data only adds something to, and that are not known. */
   unknown: 0,
+  /** Companies of which a newer snapshot of the same open data is stored. */
+  older: 0,
   /** Records that are not wanted. */
   unwanted: 0,
   /** Records that were left out because their person or company is suppressed. */

@@ -42,11 +42,13 @@ export const readSources = async (
 ): Promise<(StoredSource & { readonly key: number })[]> =>
   await connection.all(`SELECT ${columns} FROM sources WHERE companies > 0 ORDER BY key`)
 
-/** Returns the names of sources by their keys. */
-export async function nameSources(connection: Connection): Promise<Map<number, string>> {
-  const rows = await connection.all<{ key: number; name: string }>('SELECT key, name FROM sources')
-  return new Map(rows.map(({ key, name }) => [key, name]))
+/** Returns which snapshots of which sets there are, by their keys. */
+export async function readSnapshots(connection: Connection): Promise<Map<number, Snapshot>> {
+  const rows = await connection.all<Snapshot & { key: number }>('SELECT key, name, snapshot FROM sources')
+  return new Map(rows.map(({ key, ...snapshot }) => [key, snapshot]))
 }
+
+export type Snapshot = Pick<StoredSource, 'name' | 'snapshot'>
 
 /** What a source says of a company, in the format of an import; null stands for own data. */
 export type Statement = readonly [source: number | null, said: Fields]

@@ -32,8 +32,9 @@ import {
 import {
   countSources,
   joinStatements,
-  nameSources,
+  readSnapshots,
   readStatements,
+  type Snapshot,
   type Statement,
   writeStatements,
 } from './sources.js'
@@ -86,7 +87,7 @@ class CompaniesInImport {
   readonly #known = new Candidates<KnownCompany>([])
   readonly #changes: CompanyChange[] = []
   #statements: ReadonlyMap<number, readonly Statement[]> = new Map()
-  #sourceNames: ReadonlyMap<number, string> = new Map()
+  #snapshots: ReadonlyMap<number, Snapshot> = new Map()
 
   /** Companies that are only looked for, or created, are read without their records. */
   constructor(
@@ -110,17 +111,28 @@ class CompaniesInImport {
     const { target } = this.context
     const known = this.#known.all().filter(({ source }) => source !== null)
     if (known.length === 0) return
-    this.#sourceNames = await target.read(nameSources)
+    this.#snapshots = await target.read(readSnapshots)
     const keys = known.map(({ key }) => key)
     this.#statements = await target.read((connection) => readStatements(connection, keys))
   }
 
   /** Adds a company, or what it says to a known one. One of open data that only has a name is added to a known one. */
   take(company: PreparedCompany): Outcome {
-    if (!company.isNamed) return this.decide(company).outcome
-    const before = this.findNamed(company)
-    if (!before && !this.context.open?.creates) return 'unknown'
+    const before = company.isNamed ? this.findNamed(company) : this.find(company)
+    if (!before && company.isNamed && !this.context.open?.creates) return 'unknown'
+    if (before && this.#isOlder(before)) return 'older'
     return this.#keepChange(before ? this.#merge(before, company) : this.#add(company)).outcome
+  }
+
+  /** Whether a newer snapshot of the set that is imported says something of a company: that stays. */
+  #isOlder({ key, source }: KnownCompany): boolean {
+    const { open } = this.context
+    if (!open) return false
+    const sources = this.#statements.get(key)?.map(([from]) => from) ?? [source]
+    return sources.some((from) => {
+      const there = from === null ? undefined : this.#snapshots.get(from)
+      return there?.name === open.name && there.snapshot > open.snapshot
+    })
   }
 
   /** Returns the only company of the same name and country; never one that has another number in its register. */
@@ -220,28 +232,38 @@ class CompaniesInImport {
   }
 
   /**
-   * Decides whose word counts, and what is noted of who said what. Open data only completes what others say, and a newer
-   * snapshot replaces an earlier one of the same set; own data replaces what open data says.
+   * Decides whose word counts, and what is noted of who said what. Open data only completes what others say; own data replaces
+   * what open data says. What a set says is one statement: a newer one takes the place of the earlier whole.
    */
   #attribute(before: KnownCompany, company: PreparedCompany) {
     const { open } = this.context
     const now = open?.source ?? null
     const there = this.#statements.get(before.key)
     const isSameSet = (source: number | null) =>
-      source !== null && open !== undefined && (source === now || this.#sourceNames.get(source) === open.name)
+      source !== null &&
+      open !== undefined &&
+      (source === now || this.#snapshots.get(source)?.name === open.name)
     const isAlone = !there && (open ? isSameSet(before.source) : before.source === null)
     const earlier = there ?? [[before.source, withoutId(before.record)] as const]
     const others = earlier.filter(([source]) => !isSameSet(source))
     const replaced = earlier.flatMap(([source]) => (source !== null && isSameSet(source) ? [source] : []))
     const own = earlier.filter(([source]) => source === null)
+    // Others may only add to what this set says.
+    const isCompany = others.some(([source, { name }]) => source === null || name !== undefined)
     const said: Statement = open
-      ? [now, company.isNamed && others.length > 0 ? registeredOf(toSaid(company)) : toSaid(company)]
+      ? [now, company.isNamed && isCompany ? registeredOf(toSaid(company)) : toSaid(company)]
       : [null, Object.assign({}, ...own.map(([, fields]) => fields), toSaid(company)) as Fields]
+    // Its place, which says before whom its word counts, stays.
+    const at = earlier.findIndex(([source]) => isSameSet(source))
+    const place = at < 0 ? others.length : at
     return {
+      replaces: isAlone && open !== undefined,
       source: open && (before.source === null || isSameSet(before.source)) ? now : before.source,
       statements: isAlone
         ? undefined
-        : [...(open ? others : earlier.filter((one) => !own.includes(one))), said],
+        : open
+          ? others.toSpliced(place, 0, said)
+          : [...earlier.filter((one) => !own.includes(one)), said],
       counted: open ? [[open.source, 1] as const, ...replaced.map((source) => [source, -1] as const)] : [],
     }
   }
@@ -250,21 +272,22 @@ class CompaniesInImport {
     const { row, uses, history } = company
     const { lower: ___, ...account } = JSON.parse(before.record) as StoredAccount
     const said = JSON.parse(row.record) as StoredAccount
-    const { source, statements, counted } = this.#attribute(before, company)
+    const { source, statements, counted, replaces } = this.#attribute(before, company)
+    const kept = replaces ? undefined : before
     const { domain, network_id, slug } = row
     const {
       technology_details: _,
       headcount_history: __,
       ...joined
-    } = statements ? joinStatements(statements) : ({ ...account, ...said } as Fields)
+    } = statements ? joinStatements(statements) : ({ ...(replaces ? {} : account), ...said } as Fields)
     const { name } = joined as { readonly name?: string }
     const merged = toCompanyRow(
       { ...joined, id: account.id },
       {
-        domain: domain ?? before.domain,
-        network_id: network_id ?? before.network_id,
-        slug: slug ?? before.slug,
-        name: name === undefined ? before.name : foldName(name),
+        domain: domain ?? kept?.domain ?? null,
+        network_id: network_id ?? kept?.network_id ?? null,
+        slug: slug ?? kept?.slug ?? null,
+        name: name === undefined ? (kept?.name ?? null) : foldName(name),
       },
       source,
     )

@@ -10,9 +10,9 @@ import type { RecordKind } from '../kinds/kind.js'
 
 /**
  * Whether a record was new, and whether a known one differs from what was stored; `unknown` where it only adds to a known one,
- * and there is none; or why it is rejected.
+ * and there is none; `older` where a newer snapshot of the same open data is stored; or why it is rejected.
  */
-export type Outcome = 'added' | 'updated' | 'unchanged' | 'unknown' | Refusal
+export type Outcome = 'added' | 'updated' | 'unchanged' | 'unknown' | 'older' | Refusal
 
 /** A row as it is decided; `before` is the row that it replaces. */
 export interface Change<Row extends Candidate = Candidate, Before = Candidate> {
@@ -99,9 +99,10 @@ async function readRows<Row>(
   )
 }
 
-/** A set of open data that is imported: its name, its row among the sources, and whether it adds companies by name alone. */
+/** A set of open data that is imported: its name and day, its row among the sources, and whether it adds companies by name alone. */
 export interface OpenImport {
   readonly name: string
+  readonly snapshot: string
   readonly source: number
   readonly creates: boolean
 }

@@ -277,6 +277,7 @@ function describeImport(
     companies,
     suppressed,
     unknown,
+    older,
     unwanted,
     set,
     rejected,
@@ -287,13 +288,14 @@ function describeImport(
   const counts = isDryRun
     ? [`${countRecords(kind, added)} would be added`, `${formatNumber(changed)} changed`]
     : [`${countRecords(kind, added)} added`, `${formatNumber(updated)} updated`]
-  const after = added + updated + suppressed + unknown
+  const after = added + updated + suppressed + unknown + older
   const parts = [
     where && `${formatNumber(after)} of ${countRecords(kind, after + unwanted)} meet the condition`,
     ...counts,
     isDryRun && `${formatNumber(unchanged)} unchanged`,
     companies > 0 && kind !== 'companies' && `${countRecords('companies', companies)} created beside them`,
     unknown > 0 && `${formatNumber(unknown)} not known and left out`,
+    older > 0 && `${formatNumber(older)} stay as a newer snapshot has them`,
     suppressed > 0 && `${formatNumber(suppressed)} suppressed and left out`,
     `${formatNumber(rejectedTotal)} ${isDryRun ? 'invalid' : 'rejected'}`,
   ]
@@ -304,7 +306,11 @@ function describeImport(
     suppressed,
     ...(where ? { before_where: after + unwanted, after_where: after } : {}),
     ...(set
-      ? { source: { name: set.name, title: set.title, snapshot, licence: set.licence }, not_known: unknown }
+      ? {
+          source: { name: set.name, title: set.title, snapshot, licence: set.licence },
+          not_known: unknown,
+          older,
+        }
       : {}),
     ...found,
   }

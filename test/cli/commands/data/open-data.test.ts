@@ -274,6 +274,43 @@ describe('the source of a company', () => {
     ])
   })
 
+  it('keeps what the newer snapshot says where an older one is imported after it, and says of how many', async () => {
+    await load('people-data-labs.csv', '--snapshot 2026-05-01')
+    const older = String(published('people-data-labs.csv')).replaceAll('51-200', '201-500')
+    put(
+      'older.csv',
+      Buffer.from(`${older}germany,2001,aX,retail,,ulm,only older gmbh,,1-10,only-older.example\n`),
+    )
+    const command = 'data import companies older.csv --snapshot 2025-01-01'
+    const counts = { added: 1, older: 10 }
+    expect(await here.json(`${command} --dry-run`)).toMatchObject({ ...counts, changed: 0 })
+    const { stdout } = await ends(here.run(`${command} --format table`), 0)
+    expect(stdout).toContain('1 company added, 0 updated, 10 stay as a newer snapshot has them')
+    const kept = { employee_range: '51-200', _source_date: '2026-05-01' }
+    expect(await here.json('accounts enrich --domain nordwind-robotik.example')).toMatchObject(kept)
+    expect(await here.json('accounts enrich --domain only-older.example')).toMatchObject({
+      _source_date: '2025-01-01',
+    })
+  })
+
+  it('is one statement of each set: what the newer snapshot leaves blank is gone, whatever own data was imported between', async () => {
+    const domain = '--domain nordwind-robotik.example'
+    await load('people-data-labs.csv', '--snapshot 2025-01-01')
+    put('newer.csv', Buffer.from(String(published('people-data-labs.csv')).replaceAll('51-200', '')))
+    const newer = 'data import companies newer.csv --snapshot 2026-05-01'
+    expect(await here.json(newer)).toMatchObject({ updated: 10, older: 0 })
+    const blank = { employee_range: null, founded_year: 2009, _source_date: '2026-05-01' }
+    expect(await here.json(`accounts enrich ${domain}`)).toMatchObject(blank)
+    await load('bigpicture.csv', '--snapshot 2023-12-31')
+    here.write('own.csv', 'name,domain,phone\nNordwind,nordwind-robotik.example,+49 89 1234567\n')
+    await ends(here.run('data import companies own.csv'), 0)
+    const before = await here.json(`accounts enrich ${domain} --fresh`)
+    expect(before).toMatchObject({ name: 'Nordwind', employee_range: '51-200', _source_date: '2023-12-31' })
+    await ends(here.run(newer), 0)
+    await load('bigpicture.csv', '--snapshot 2023-12-31')
+    expect(await here.json(`accounts enrich ${domain} --fresh`)).toEqual(before)
+  })
+
   it('can be forgotten: its companies go, and of others what it said; a dry run only counts', async () => {
     here.write('own.csv', 'name,domain,headcount\nAlpenbank,alpenbank.example,700\n')
     await ends(here.run('data import companies own.csv'), 0)
