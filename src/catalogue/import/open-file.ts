@@ -4,7 +4,7 @@ import { type Fields, isObject, resultOr } from '../../api/values/objects.js'
 import { detectEncoding, encodingSampleBytes } from '../../csv/detect-encoding.js'
 import { checkCsv, checkText, decode, sampleOf } from '../../csv/encoding.js'
 import { FooterCounter, markFooter } from '../../csv/footer.js'
-import { isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
+import { columnNamed, isOwnColumn, isOwnName, type LeftOutValue, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
 import { checkCalculated } from '../../csv/uncalculated.js'
@@ -94,7 +94,7 @@ async function readCsvRows(
   const hasHeader = header === false ? top.cells.some(isOwnName) : !isData(top.cells, samples)
   const names = hasHeader ? top.cells : top.cells.map(toUnnamed)
   const trimmed = names.map((name) => name.trim())
-  const reading = openReadingOf(kind, trimmed, source)
+  const reading = openReadingOf(kind, trimmed, source, map)
   const { fields, more, ...columns } = reading
     ? openColumns(kind, trimmed, reading, map, samples)
     : mapColumns(kind, trimmed, map, hasHeader ? samples : withFirstRow(top.cells, samples))
@@ -124,21 +124,32 @@ function openReadingOf(
   kind: RecordKind,
   header: readonly string[],
   source: string | undefined,
+  map: Readonly<Record<string, string>>,
 ): OpenReading | undefined {
-  const set = kind === 'companies' ? findOpenSet(header, source) : undefined
-  return set && readingOf(set, header)
+  const chosen = Object.keys(map).filter((field) => map[field] !== '')
+  const set = kind === 'companies' ? findOpenSet(header, source, chosen) : undefined
+  if (!set) return undefined
+  // A column has any spelling, or a number.
+  const columns = Object.entries(map).map(([field, column]) => {
+    const at = column === '' ? -1 : columnNamed(header, column)
+    return [field, header[at] ?? ''] as const
+  })
+  return readingOf(set, header, Object.fromEntries(columns))
 }
 
 /** Returns the columns of a file of open data: those that somebody chose, and those that its set has. */
 function openColumns(
   kind: RecordKind,
   header: readonly string[],
-  { mapping, ignored }: OpenReading,
+  { set, mapping, ignored }: OpenReading,
   map: Readonly<Record<string, string>>,
   samples: readonly (readonly string[])[],
 ): ReturnType<typeof mapColumns> {
   const chosen = chosenColumns(kind, header, map)
-  const fields = header.map((_, at) => [...chosen].find(([, place]) => place === at)?.[0])
+  // What the set has, it reads itself.
+  const fields = header.map(
+    (_, at) => [...chosen].find(([field, place]) => place === at && !Object.hasOwn(set.fields, field))?.[0],
+  )
   const own = Object.fromEntries([...chosen].map(([field, at]) => [field, header[at] ?? '']))
   const isRead = (column: string) => fields[header.indexOf(column)] !== undefined
   const all = { ...mapping, ...own }
@@ -313,7 +324,7 @@ function readJsonRows(
   const recognise = (raw: Fields): void => {
     if (keysOfSet) return
     keysOfSet = Object.keys(raw)
-    openData.reading = openReadingOf(kind, keysOfSet, source)
+    openData.reading = openReadingOf(kind, keysOfSet, source, map)
     if (!openData.reading) return
     Object.assign(mapping, openData.reading.mapping)
     ignored.push(...openData.reading.ignored)
@@ -322,7 +333,8 @@ function readJsonRows(
     const record: Record<string, unknown> = {}
     recognise(raw)
     if (openData.reading) {
-      for (const [key, field] of keys) record[field] = raw[key]
+      for (const [key, field] of keys)
+        if (!Object.hasOwn(openData.reading.set.fields, field)) record[field] = raw[key]
       openData.reading.complete(record, (at) => raw[keysOfSet?.[at] ?? ''])
       return record
     }

@@ -10,24 +10,37 @@ import { type Conversion, findSet, type OpenSet, openSets } from './sets.js'
 /** What a file is said to be that only looks like a set. */
 export const ownSource = 'own'
 
-/** Returns the set that a header is of; `named` is what somebody says that it is. */
-export function findOpenSet(header: readonly string[], named?: string): OpenSet | undefined {
+/** Returns the set that a header is of; `named` is what somebody says that it is, and `chosen` are fields with a column. */
+export function findOpenSet(
+  header: readonly string[],
+  named?: string,
+  chosen: readonly string[] = [],
+): OpenSet | undefined {
   if (named === ownSource) return undefined
-  if (named === undefined) return openSets.find((set) => isOf(set, header))
+  const names = header.map(folded)
+  const recognised = openSets.find((set) => isOf(set, names))
+  if (named === undefined) return recognised
   const set = findSet(named)
+  // It would be stored under a licence that is not its own.
+  if (recognised && recognised !== set)
+    throw new Refusal('import.header_of_other', { name: named, other: recognised.name, line: 1 })
   const has = (field: string) =>
-    field in set.fields && columnsOf(set.fields[field]).some((one) => header.includes(one))
+    chosen.includes(field) || columnsOf(set.fields[field]).some((one) => names.includes(folded(one)))
   if (has('name') && identifying.some(has)) return set
-  throw new Refusal('import.other_source', { title: set.title, columns: set.header.columns, header, line: 1 })
+  const field = has('name') ? 'domain' : 'name'
+  throw new Refusal('import.other_source', { title: set.title, columns: set.header.columns, field, line: 1 })
 }
+
+/** Tools that files are edited with change the case of names. */
+const folded = (column: string): string => column.toLowerCase()
 
 /** Fields beside the name, of which a file of a set needs one. */
 const identifying = ['domain', 'website', 'network_url', 'registry_number']
 
 function isOf({ header: { is, columns } }: Pick<OpenSet, 'header'>, header: readonly string[]): boolean {
-  if (is === 'first') return columns.every((column, at) => header[at] === column)
+  if (is === 'first') return columns.every((column, at) => header[at] === folded(column))
   if (is === 'all' && header.length !== columns.length) return false
-  return columns.every((column) => header.includes(column))
+  return columns.every((column) => header.includes(folded(column)))
 }
 
 type Rule = OpenSet['fields'][string]
@@ -37,11 +50,17 @@ const columnsOf = (rule: Rule | undefined): readonly string[] =>
 
 export type OpenReading = ReturnType<typeof readingOf>
 
-/** Returns which columns of a header are read, and what makes records of their rows. */
-export function readingOf(set: OpenSet, header: readonly string[]) {
+/** Returns which columns of a header are read, and what makes records of their rows; `chosen` are those of some fields. */
+export function readingOf(
+  set: OpenSet,
+  header: readonly string[],
+  chosen: Readonly<Record<string, string>> = {},
+) {
+  const names = header.map(folded)
   const rules = Object.entries(set.fields).flatMap(([field, rule]) => {
-    const places = columnsOf(rule).flatMap((column) =>
-      header.includes(column) ? header.indexOf(column) : [],
+    const wanted = Object.hasOwn(chosen, field) ? [chosen[field] ?? ''] : columnsOf(rule)
+    const places = wanted.flatMap((column) =>
+      column !== '' && names.includes(folded(column)) ? names.indexOf(folded(column)) : [],
     )
     const convert = typeof rule === 'string' || !rule.as ? undefined : conversions[rule.as]
     return places.length === 0 ? [] : [{ field, places, convert }]

@@ -6,6 +6,7 @@ import type { Fields } from '../../../api/values/objects.js'
 import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { OpenSet } from '../../../catalogue/open-data/sets.js'
 import type { Context } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
 import { day, type OptionsOf, optionRows } from '../../options/values.js'
 
 /** The options of an import for files of open data. */
@@ -38,6 +39,8 @@ export async function openDataOptions(
     if (given) throw new Refusal('usage.companies_only', { option: given[0], kind })
     return {}
   }
+  if (snapshot !== undefined && snapshot > isoDay(clock.now()))
+    throw new UsageError(`--snapshot ${snapshot} is in the future.`, 'Give the day that the open data is of.')
   return {
     ...(source === undefined ? {} : { source }),
     ...(where === undefined ? {} : { where: await openCondition(where) }),

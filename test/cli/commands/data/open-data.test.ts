@@ -186,6 +186,27 @@ describe('a file of open data', () => {
     expect(await load('people-data-labs.csv')).toMatchObject({ added: 9, suppressed: 1 })
   })
 
+  it('is read where the case, number or order of its columns changed, and by --map where their names did', async () => {
+    const rows = String(published('people-data-labs.csv'))
+    put('upper.csv', Buffer.from(rows.replace(/^.*/, (header) => header.toUpperCase())))
+    expect(await here.json('data import companies upper.csv --dry-run')).toMatchObject({
+      added: 10,
+      source: { name: 'people-data-labs' },
+    })
+    const [header, ...left] = rows.trim().split('\n')
+    const noted = [`Note,${header}`.replace('name', 'Firma'), ...left.map((row) => `call,${row}`)].join('\n')
+    put('noted.csv', Buffer.from(noted))
+    const command = 'data import companies noted.csv --source people-data-labs --map name=Firma'
+    expect(await here.json(command)).toMatchObject({
+      added: 10,
+      mapping: { name: 'Firma', country: 'country' },
+    })
+    expect((await exported())('Nordwind Robotik GmbH & Co. KG')).toMatchObject({
+      employee_range: '51-200',
+      country: 'DE',
+    })
+  })
+
   it('can be named, or be said to be none, and a wrong name or file is refused', async () => {
     put('people-data-labs.csv', published('people-data-labs.csv'))
     expect(
@@ -197,7 +218,19 @@ describe('a file of open data', () => {
       source: { name: 'people-data-labs' },
     })
     expect((await exported())('Acme Works')).toMatchObject({ country: 'DE' })
+    put(
+      'new-header.csv',
+      Buffer.from('Firma,Website,Country,Note\nacme labs,acme-labs.example,germany,call\n'),
+    )
+    put('no-domain.csv', Buffer.from('name,country,site\nacme labs,germany,acme-labs.example\n'))
     for (const [command, sentence] of [
+      [
+        'companies people-data-labs.csv --source bigpicture',
+        'The header is that of people-data-labs, not of',
+      ],
+      ['companies people-data-labs.csv --snapshot 2999-01-01', '--snapshot 2999-01-01 is in the future'],
+      ['companies new-header.csv --source people-data-labs', '--map name=COLUMN'],
+      ['companies no-domain.csv --source people-data-labs', '--map domain=COLUMN'],
       ['companies cut.csv --source people-data-lab', 'did you mean people-data-labs?'],
       ['companies cut.csv --source gleif', 'The header is not that of GLEIF level 1'],
       ['people cut.csv --source gleif', '--source is for companies, not for people'],
