@@ -21,7 +21,16 @@ it('every refusal has a sentence and an exit code for people', () => {
     [...text.matchAll(/new Refusal\(\s*'([a-z]+\.[a-z0-9_]+)'/g)].map(([, code]) => code),
   )
   expect(thrown.length).toBeGreaterThan(80)
-  const details = { header: [], known: [], meant: [], names: [], readings: [], cause: new Error('x') }
+  const details = {
+    header: [],
+    known: [],
+    meant: [],
+    names: [],
+    near: [],
+    some: [],
+    readings: [],
+    cause: new Error('x'),
+  }
   const shown = thrown.filter((code) => !inner.includes(code ?? ''))
   expect(shown.filter((code) => !reportOf(new Refusal(code as LocalCode, details)))).toEqual([])
 })

@@ -81,8 +81,6 @@ export function readingOf(
         if (read !== undefined) record[field] = read
         if (field === 'name' && read !== first) record.original_name = first
       }
-      // The gazetteer knows the region of a city.
-      if (record.city !== undefined) delete record.location
       record.country ??= set.country
     },
   }

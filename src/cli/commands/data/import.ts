@@ -50,7 +50,7 @@ import {
   oneLine,
 } from '../../output/text.js'
 import { targetName } from '../../target/resolve-target.js'
-import { describeSet, openDataOptions, openOptions } from './open-data.js'
+import { describeSet, noteMissing, openDataOptions, openOptions } from './open-data.js'
 
 export const importCommand: CommandFactory = ({ command }) =>
   command('import', 'Add or update records from a CSV, NDJSON or .xlsx file')
@@ -134,7 +134,11 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   const { report, reasons, written } = taken
   if (!isDryRun) await ensureWorkspace(context, 'own')
   showColumns(context, report)
-  if (report.set) context.notify(describeSet(report.set, settings.snapshot))
+  if (report.set) {
+    context.notify(describeSet(report.set, settings.snapshot))
+    const missing = await noteMissing(report.set, report.mapping, options.where ?? '')
+    for (const line of missing) context.notify(line)
+  }
   const { body, layout } = describeImport(kind, report, reasons, isDryRun, settings)
   await print(context, body, { layout: () => layout })
   if (!isDryRun && report.added + report.updated > 0) await warnOfNewLookups(context)

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
-import { Refusal } from '../../../api/calls/errors.js'
+import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { isoDay } from '../../../api/values/dates.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js'
@@ -54,12 +54,48 @@ export async function openDataOptions(
 
 /** Returns the condition over companies with a name for their size that requests have, too. */
 async function openCondition(text: string): Promise<(record: Fields) => boolean> {
-  const { recordShape } = await import('../../../flows/fields.js')
   const { parseExpression } = await import('../../../lists/expressions.js')
-  const { fields } = recordShape('companies')
-  const scope = { ...fields, ...(fields.employee_range && { headcount_range: fields.employee_range }) }
-  const { test } = await parseExpression(text, scope, 'where')
+  const { test } = await parseExpression(text, await openScope(), 'where').catch((error: unknown) => {
+    // The column of sets.
+    if (!isRefusal(error, 'expression.no_field') || error.details.field !== 'size') throw error
+    throw new Refusal(error.code, { ...error.details, meant: 'headcount_range' })
+  })
   return (record) => test({ ...record, headcount_range: record.employee_range ?? null })
+}
+
+async function openScope() {
+  const { recordShape } = await import('../../../flows/fields.js')
+  const { fields } = recordShape('companies')
+  return { ...fields, ...(fields.employee_range && { headcount_range: fields.employee_range }) }
+}
+
+/** Fields that follow from others. */
+const derived: Readonly<Record<string, readonly string[]>> = {
+  domain: ['website'],
+  network_id: ['network_url'],
+  cleaned_name: ['name'],
+  original_name: ['name'],
+  employee_range: ['headcount'],
+  headcount_range: ['employee_range', 'headcount'],
+}
+
+/** Returns what to say of a condition on fields that a file of open data has no column of. */
+export async function noteMissing(
+  { title, country }: OpenSet,
+  mapping: Readonly<Record<string, string>>,
+  where: string,
+): Promise<readonly string[]> {
+  const words = where.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '').match(/[a-z_]+/g) ?? []
+  const scope = await openScope()
+  const isThere = (field: string) =>
+    Object.hasOwn(mapping, field) || field === 'id' || (field === 'country' && country !== undefined)
+  const missing = [...new Set(words)].filter(
+    (word) => Object.hasOwn(scope, word) && !isThere(word) && !(derived[word] ?? []).some(isThere),
+  )
+  return missing.map((field) => {
+    const instead = field === 'headcount' && isThere('employee_range') ? '; ask for headcount_range' : ''
+    return `--where: ${title} has no ${field}${instead}.`
+  })
 }
 
 /** Returns the day in the name of a file, the last day of the quarter or month there, or else the day that it was written. */

@@ -70,6 +70,7 @@ describe('a file of open data', () => {
       employee_range: '51-200',
       founded_year: 2009,
       city: 'Munich',
+      location: 'Bavaria',
       country: 'DE',
     })
     for (const name of [
@@ -177,8 +178,19 @@ describe('a file of open data', () => {
     expect(await here.json(command)).toMatchObject(counts)
     const { stdout } = await here.run(`${command} --format table`)
     expect(stdout).toContain('2 of 10 companies meet the condition, 0 companies added, 2 updated')
-    const wrong = await here.run('data import companies people-data-labs.csv --where size==3')
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('size')])
+    const wrong = await here.run(`data import companies people-data-labs.csv --where 'size == "1-10"'`)
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean headcount_range?')])
+    const headcount = `--where 'headcount > 50 || name == "phone"'`
+    const none = await here.run(`data import companies people-data-labs.csv ${headcount}`)
+    expect(none.stderr).toContain(
+      '--where: People Data Labs, free company dataset has no headcount; ask for headcount_range.',
+    )
+    const sure = await here.run(`${command} --dry-run`)
+    expect(sure.stderr).not.toContain('--where:')
+    const inBavaria = `--where 'location == "Bavaria" && city != null' --dry-run`
+    expect(await here.json(`data import companies people-data-labs.csv ${inBavaria}`)).toMatchObject({
+      after_where: 1,
+    })
   })
 
   it('leaves out who is suppressed', async () => {
