@@ -275,6 +275,10 @@ describe('the source of a company', () => {
     await ends(here.run('accounts enrich --csv in.csv -o plain.csv --fresh'), 0)
     expect(Object.keys(here.rows('plain.csv')[0] ?? {})).not.toContain('_source_name')
     expect((await exported())('Alpenbank AG')).toMatchObject(said)
+    await ends(here.run('accounts search --keyword alpenbank -o searched.csv'), 0)
+    expect(Object.keys(here.rows('searched.csv')[0] ?? {})).not.toContain('_source_name')
+    await ends(here.run('accounts enrich --csv searched.csv -o attributed.csv --sources --fresh'), 0)
+    expect(here.rows('attributed.csv')).toMatchObject([said])
   })
 
   it('is the day in the name of the file, or that of --snapshot', async () => {
