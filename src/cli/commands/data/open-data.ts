@@ -39,16 +39,16 @@ export async function openDataOptions(
     if (given) throw new Refusal('usage.companies_only', { option: given[0], kind })
     return {}
   }
-  if (snapshot !== undefined && snapshot > isoDay(clock.now()))
+  const today = isoDay(clock.now())
+  if (snapshot !== undefined && snapshot > today)
     throw new UsageError(`--snapshot ${snapshot} is in the future.`, 'Give the day that the open data is of.')
+  // The month in the name of a file may not be over.
+  const ofFile = (file === '-' ? undefined : await dayOfFile(resolve(streams.cwd, file))) ?? today
   return {
     ...(source === undefined ? {} : { source }),
     ...(where === undefined ? {} : { where: await openCondition(where) }),
     create: create ?? false,
-    snapshot:
-      snapshot ??
-      (file === '-' ? undefined : await dayOfFile(resolve(streams.cwd, file))) ??
-      isoDay(clock.now()),
+    snapshot: snapshot ?? (ofFile < today ? ofFile : today),
   }
 }
 

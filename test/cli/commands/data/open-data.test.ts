@@ -294,6 +294,11 @@ describe('the source of a company', () => {
       const report = await here.json(`data import companies ${file} --dry-run ${options}`)
       expect([file, report]).toMatchObject([file, { source: { snapshot } }])
     }
+    put('companies-2099-q4.csv', bytes)
+    const { source } = await here.json<{ source: { snapshot: string } }>(
+      'data import companies companies-2099-q4.csv --dry-run',
+    )
+    expect(source.snapshot <= new Date().toISOString().slice(0, 10)).toBe(true)
   })
 
   it('names all who say something; own data counts before open data, and a newer snapshot before an older one', async () => {
