@@ -160,6 +160,8 @@ describe('providers with a vendor', () => {
     await here.run(enrich('lost.csv'))
     const lost = await idOf('runs list')
     expect(await atRisk(lost)).toMatchObject([{ calls: 3, credits: 0, cost: 1, at_risk: 1 }])
+    const vendors = 'Own credits of data vendors: acmemail 1 (1 more at risk). --by provider lists them.'
+    expect((await here.run(`ledger --run ${lost}`)).stderr).toContain(vendors)
 
     write('slow.csv', 'Slow')
     const batch = launch(prospect, enrich('slow.csv').split(' '), here.home, { PROSPECT_HOME: here.home })
@@ -167,6 +169,10 @@ describe('providers with a vendor', () => {
     batch.kill('SIGKILL')
     await batch
     expect(await atRisk(await idOf('runs list'))).toMatchObject([{ calls: 1, cost: 0, at_risk: 1 }])
+    const killed = await here.run(`ledger --run ${await idOf('runs list')}`, { terminal: true })
+    expect(`${killed.stdout}${killed.stderr}`.replace(/\s+/g, ' ')).toContain(
+      'No credits were spent. Own credits of data vendors: acmemail 0 (1 more at risk).',
+    )
 
     write('flow.csv', 'King2', 'Lost2')
     const step = 'contacts.enrich: { enrichment_type: [email] }'
@@ -237,7 +243,7 @@ describe('providers with a vendor', () => {
       kinds: [
         {
           kind: 'email',
-          needs: ['first_name + last_name + domain', 'full_name + domain'],
+          needs: ['first_name + last_name + domain'],
           asks: 'GET /email-finder',
           reads: ['email', 'email_status'],
           cost: '1 when found, 0 when not found',
@@ -255,10 +261,12 @@ describe('providers with a vendor', () => {
       'open.yaml',
       acmemail()
         .replace(/ +- .*is: not_found.*\n/, '')
-        .replace(/cost: { found: 1.*/, ''),
+        .replace(/cost: { found: 1.*/, '')
+        .replace('last_name, domain]]', 'last_name, domain], [full_name, domain]]'),
     )
     expect(await here.json('providers check open.yaml')).toMatchObject({
       notes: expect.arrayContaining([
+        expect.stringMatching(/^email: its needs name full_name, which the request does not send/),
         expect.stringMatching(/^email: no outcome is not_found/),
         expect.stringMatching(/^email: it has no cost/),
       ]),

@@ -57,12 +57,12 @@ export const ledgerCommand: CommandFactory = (environment) =>
       const known = new Set((await records?.runs.list())?.map(({ id }) => id))
       const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, known))] : own
       const runs = records && run !== undefined ? await runsOf(run, known, records) : undefined
-      const spent = all.filter(
-        (one) =>
-          (runs === undefined || (one.run !== null && runs.has(one.run))) &&
-          (provider === undefined || one.provider === provider) &&
-          (member === undefined || one.member?.toLowerCase() === member.toLowerCase()),
-      )
+      const isAsked = (one: Spent) =>
+        (runs === undefined || (one.run !== null && runs.has(one.run))) &&
+        (provider === undefined || one.provider === provider) &&
+        (member === undefined || one.member?.toLowerCase() === member.toLowerCase())
+      const spent = all.filter(isAsked)
+      const apart = runs && !ofProviders ? (await spentAtProviders(context, days, known)).filter(isAsked) : []
       const usual = ['day', 'profile', 'target', 'operation', 'run']
       const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
       const total = totalSpent(spent)
@@ -75,9 +75,15 @@ export const ledgerCommand: CommandFactory = (environment) =>
         columns: isShort ? columns.filter((name) => name !== 'suspect') : columns,
         optional: by ? ['calls'] : ['target', 'profile', 'member', 'calls'],
         ids: ['run'],
-        empty: 'Nothing was spent.',
+        empty: apart.length > 0 ? 'No credits were spent.' : 'Nothing was spent.',
         total,
       })
+      const vendors = sumSpent(apart, ['provider']).map(
+        ({ provider: name, cost = 0, at_risk = 0 }) =>
+          `${name} ${cost}${at_risk === 0 ? '' : ` (${at_risk} more at risk)`}`,
+      )
+      if (vendors.length > 0)
+        context.notify(`Own credits of data vendors: ${vendors.join(', ')}. --by provider lists them.`)
     })
     .addCommand(checkCommand(environment))
 

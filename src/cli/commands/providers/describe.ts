@@ -3,6 +3,7 @@ import {
   type KindFile,
   type ProviderFile,
   type ProviderKind,
+  placeholdersIn,
   type RequestFile,
   targetOf,
 } from '../../../providers/definition.js'
@@ -50,13 +51,20 @@ export function describeProvider({ file, kinds, sharing }: CompiledProvider, ori
 }
 
 /** Returns what a kind of a file may have forgotten: it works, and may cost more than is meant. */
-function notesOn(kind: string, { outcomes, cost = {} }: KindFile): string[] {
+function notesOn(kind: string, { outcomes, cost = {}, needs, request, submit }: KindFile): string[] {
+  const sent = placeholdersIn(request ?? submit)
+  const unsent = [...new Set(needs.flat())].filter((field) => !sent.has(field))
   const has = (word: string) => outcomes.some(({ is }) => is === word)
   const missing = ['rate_limited', 'out_of_credits', 'invalid_key'].filter((word) => !has(word))
   const always = outcomes.findIndex(({ when }) => when.trim() === 'true')
   const hasCost = Object.keys(cost).length > 0
   const saysCost = cost.from !== undefined || cost.header !== undefined
   return [
+    ...(unsent.length > 0
+      ? [
+          `its needs name ${unsent.join(', ')}, which the request does not send: rows known by that alone are asked about without it.`,
+        ]
+      : []),
     // Whoever verifies says something of each address.
     ...(has('not_found') || kind === 'verify'
       ? []
