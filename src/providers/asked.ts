@@ -1,9 +1,10 @@
 import type { VendorKind } from '../api/operations/facts.js'
 import type { Vendors } from '../api/ports/ports.js'
 import { isObject } from '../api/values/objects.js'
-import { listCalls, type ProviderCall } from '../engine/tables/providers.js'
+import { listCalls, listProviders, type ProviderCall } from '../engine/tables/providers.js'
 import type { Driver } from '../storage/driver/connection.js'
-import type { Subject } from './definition.js'
+import { compileStored } from './compile.js'
+import type { Subject, SubjectField } from './definition.js'
 import { identityOf, subjectOf } from './subject.js'
 
 /** A lookup whose data vendors are wanted: what it was about, for what it may have asked them, and when. */
@@ -52,6 +53,37 @@ export async function callsAbout(
   const isOfAddress = ({ kind, subject }: ProviderCall) =>
     kind === 'verify' && addresses.some((address) => isSame({ email: address }, subject as Subject, 'email'))
   return calls.filter((call) => found.has(call) || isOfAddress(call))
+}
+
+/** Returns the data vendors that could not be asked about somebody, because what they need is not known, and what that is. */
+export async function vendorsLacking(
+  store: Driver,
+  workspaceId: string,
+  query: AskedLookup['query'],
+  { kinds, until }: Pick<AskedLookup, 'kinds' | 'until'>,
+): Promise<readonly { readonly provider: string; readonly kind: VendorKind; readonly needs: string }[]> {
+  const about = subjectOf(query)
+  const stored = await store.read((tx) => listProviders(tx, workspaceId))
+  const then = stored.filter(({ enabled, createdAt }) => enabled && createdAt <= until)
+  const all = await Promise.all(
+    then.map(async (one) => {
+      const compiled = await compileStored(one)
+      return kinds.flatMap((kind) => {
+        const own = compiled.kinds[kind]
+        if (!own || own.fieldsOf(about)) return []
+        const [least = []] = own.file.needs
+          .map((set) => set.filter((field) => !about[field]))
+          .sort((some, others) => some.length - others.length)
+        return [{ provider: one.name, kind, needs: least.map(withArticle).join(' and ') }]
+      })
+    }),
+  )
+  return all.flat()
+}
+
+const withArticle = (field: SubjectField): string => {
+  const words = /^network_/.test(field) ? 'profile URL' : field.replaceAll('_', ' ')
+  return `${/^[aeiou]/.test(words) ? 'an' : 'a'} ${words}`
 }
 
 const addressesIn = (answer: unknown): readonly string[] =>

@@ -128,6 +128,21 @@ it('says who was not asked and why, and shows nothing of whom nobody may contact
   expect(hidden.stdout).not.toContain('king@')
 })
 
+it('says of an empty row which vendors could not be asked, and what they need', async () => {
+  const vendor = await addVendor('one', byName)
+  here.write('in.csv', 'first_name,last_name,company_name,domain\nAda,King,Acme,\nAda,Nobody,,acme.example\n')
+  await waterfall('--csv in.csv -o out.csv', 0)
+  expect(await explained(1)).toMatchObject({
+    status: 'not_found',
+    why_empty: expect.stringMatching(/\. one not asked: it needs a domain\.$/),
+    providers: [{ provider: 'one', kind: null, outcome: 'not_asked', reason: 'it needs a domain' }],
+  })
+  const { stdout } = await here.run('explain out.csv --row 1 --format table')
+  expect(stdout).toContain('Not asked one: it needs a domain\n')
+  expect((await explained(2)).providers).toMatchObject([{ provider: 'one', outcome: 'not_found' }])
+  expect([...vendor.asked.keys()]).toEqual(['Nobody'])
+})
+
 it('explains a row of the input of a flow in each step that it came to, with all that came of it', async () => {
   const vendor = await addVendor('one', first)
   await here.fill('companies', 'name,domain,headcount\nSole,sole.example,5\nAcme,acme.example,80\n')

@@ -138,7 +138,7 @@ async function explainLookup(
     snapshot: snapshot ?? null,
     // What open data says is as old as its snapshot.
     age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
-    why_empty: body === stored ? why : hiddenNote,
+    why_empty: body === stored ? withVendors(why, asked) : hiddenNote,
     providers: asked,
     values: await valuesOf(run, body, column),
   }
@@ -255,20 +255,19 @@ async function askedVendors(
 ): Promise<readonly AskedVendor[] | null> {
   const kinds = isCustom(run) ? [] : vendorKindsOf(operationOf(run.operation as OperationId))
   if (!isEngineName(run.target) || kinds.length === 0) return []
-  const skipped = notAskedIn(body).map(({ provider, reason }) => ({
-    provider,
+  const unasked = {
     kind: null,
     outcome: 'not_asked',
     cost: 0,
     asked_at: null,
     answered_at: null,
     earlier: false,
-    reason,
-  }))
+  }
+  const skipped = notAskedIn(body).map(({ provider, reason }) => ({ ...unasked, provider, reason }))
   const input = known ?? (await inputOf(context, run, row - 1))
   const query = queryOf(input ?? {}, body, kinds.includes('company'))
   if (Object.values(query).every((value) => value === undefined)) return null
-  const { callsAbout } = await import('../../../providers/asked.js')
+  const { callsAbout, vendorsLacking } = await import('../../../providers/asked.js')
   const from = found.originAskedAt ?? found.askedAt
   const calls = await callsAbout(driver, owner, {
     query,
@@ -287,7 +286,31 @@ async function askedVendors(
     earlier: call.askedAt < from,
     reason: call.error,
   }))
-  return [...asked, ...skipped]
+  // Of a row in a flow it is not known whole what was asked with.
+  if (found.state !== 'not_found' || known !== undefined) return [...asked, ...skipped]
+  const types = [input?.enrichment_type ?? []].flat()
+  const lacking = await vendorsLacking(driver, owner, query, {
+    kinds: types.length === 0 ? kinds : kinds.filter((kind) => types.includes(kind)),
+    until: found.originAnsweredAt ?? found.answeredAt ?? Number.MAX_SAFE_INTEGER,
+  })
+  const isNamed = ({ provider, kind }: (typeof lacking)[number]) =>
+    skipped.some((one) => one.provider === provider) ||
+    calls.some((call) => call.provider === provider && call.kind === kind)
+  const notAsked = lacking
+    .filter((one) => !isNamed(one))
+    .map(({ provider, needs }) => ({ ...unasked, provider, reason: `${needsWords}${needs}` }))
+  return [...asked, ...skipped, ...new Map(notAsked.map((one) => [toKey(one), one])).values()]
+}
+
+const needsWords = 'it needs '
+const toKey = ({ provider, reason }: Pick<AskedVendor, 'provider' | 'reason'>) => `${provider} ${reason}`
+
+/** Says of an empty row which vendors could not be asked about it. */
+function withVendors(why: string | null, vendors: readonly AskedVendor[] | null): string | null {
+  const lacking = (vendors ?? []).filter(({ reason }) => reason?.startsWith(needsWords))
+  if (why === null || lacking.length === 0) return why
+  const names = lacking.map(({ provider, reason }) => `${provider} not asked: ${reason}`)
+  return `${why.replace(/\.$/, '')}. ${names.join('; ')}.`
 }
 
 const isOpenState = (state: string): boolean => ['asked', 'submitted', 'unknown'].includes(state)
