@@ -167,7 +167,8 @@ function namesLoaded(dist) {
 }
 
 /** Builds of packages for browsers and module loaders, of which the program has a script instead, and tools of builds. */
-const otherBuilds = /^node_modules\/(libphonenumber-js\/(bundle|es6|es6-modern)|tldts(-core)?\/dist\/es6|jq-web\/emsdk)$/
+const otherBuilds =
+  /^node_modules\/(libphonenumber-js\/(bundle|es6|es6-modern)|tldts(-core)?\/dist\/es6|jq-web\/emsdk)$/
 
 /** Copies a package without its own packages, and without what no program runs. */
 function copyPackage(path, app) {
