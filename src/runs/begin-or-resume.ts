@@ -212,8 +212,8 @@ async function targetOf(
   return { caller, callOptions, onSafe: (before) => discardReplies(run.id, upTo(before), callOptions) }
 }
 
-/** How old an answer may be that was paid for before; `undefined` where nobody said it, and a proxy decides: as by default here. */
-export function maxAgeAt({ operation, choices: { maxAgeMs = 0 } }: BatchRequest): number | undefined {
+/** How old an answer of a proxy may be; `undefined` where it decides, which is as old as by default here. */
+function maxAgeAt({ operation, choices: { maxAgeMs = 0 } }: BatchRequest): number | undefined {
   return !isPriced(operation) || maxAgeMs === defaultMaxAgeMs ? undefined : maxAgeMs
 }
 

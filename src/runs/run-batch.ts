@@ -7,7 +7,6 @@ import { footerNote } from '../csv/footer.js'
 import { openNumbers } from '../lookups/numbers.js'
 import {
   addFiles,
-  maxAgeAt,
   noCaller,
   openCalls,
   openFinished,
@@ -96,9 +95,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
   const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined
   // Rows of unknown outcome are asked again in the run that sent them, however old its other answers may be.
-  const maxAgeMs = own.choices.retryUnknown ? undefined : maxAgeAt(own)
-  const oldest = Math.max(notBefore, maxAgeMs === undefined ? 0 : records.now() - maxAgeMs)
-  const known = await findKnown(own, identity, records.runs, oldest, isFree)
+  const known = await findKnown(own, identity, records.runs, notBefore, isFree)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
   const shared = withShared(request, mapping)
