@@ -48,7 +48,7 @@ const degree =
 
 /** How people are addressed. */
 const salutation =
-  /^(?:(?:herrn?|frau|hrn?|mr|mrs|ms|mx|mme|mlle|madame|monsieur|mademoiselle|sra|srta)(?:\.\s*|\s+)|(?:fr|sr|dhr|mevr|sig)\.\s*)/iu
+  /^(?:(?:herrn?|frau|hrn?|mr|mrs|ms|mx|mme|mlle|madame|monsieur|mademoiselle|sra|srta)(?:\.\s*|\s+)|(?:fr|sr|dhr|mevr)\.\s*|sig\.(?:(?:ra|na)\b\.?)?\s*)/iu
 /** Titles before a name; what may be a name or initials, too, needs its full stop. */
 const title =
   /^(?:(?:dr|prof|professor|dott|dottssa)(?:\.-?\s*|\s+)|(?:ing|ir|dipl|mag|univ|priv|hon|habil|doz|ass|assoc)\.-?\s*)/iu
@@ -63,6 +63,8 @@ const startsWithTitle = /^\s*(?:[a-z]{1,6}\.|(?:herr|frau|m[a-z]{1,10}|h?rn?|dr|
 function withoutTitles(name: string): string {
   let rest = name.trimStart().replace(salutation, '')
   const isAddressed = rest !== name.trimStart()
+  // `Hr. u. Fr. Muster` are two people.
+  if (isAddressed && /^(?:u\.|und|and|&|et|y)\s/i.test(rest)) return name
   for (let before = ''; rest !== before; ) {
     before = rest
     const after = rest.replace(title, '')

@@ -163,6 +163,9 @@ describe('the names of imported people', () => {
   it('are without how they are addressed and their titles, and give first and last names', async () => {
     const written = [
       ['Hr. Max Muster', 'Max Muster', 'Max', 'Muster'],
+      ['Sig.ra Lucia Rossi', 'Lucia Rossi', 'Lucia', 'Rossi'],
+      ['Sig. Ranieri Conti', 'Ranieri Conti', 'Ranieri', 'Conti'],
+      ['Hr. u. Fr. Drei', 'Hr. u. Fr. Drei', undefined, undefined],
       ['Frau Dr. Anna Klein', 'Anna Klein', 'Anna', 'Klein'],
       ['Herr Prof. Dr.-Ing. Hans von Stein', 'Hans von Stein', 'Hans', 'von Stein'],
       ['Dr. med. Eva Blau', 'Eva Blau', 'Eva', 'Blau'],
