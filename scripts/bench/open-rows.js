@@ -2,6 +2,7 @@
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { dice, pick } from './dice.js'
 
 const places = [
   ['united states', 'US', ['austin', 'boston', 'chicago', 'seattle', 'denver']],
@@ -47,17 +48,6 @@ const syllables = 'ba den kor li mar no pel ri sa tu vel zo an ter gra mi co lo 
 const topics = Object.entries({ robotics: 20_000, logistics: 8_000, solar: 2_000, falconry: 200 })
 const forms = ['', '', '', ' inc.', ' gmbh', ' ltd', ' llc']
 
-/** Numbers between 0 and 1 that look random and depend on a seed alone. */
-function dice(seed) {
-  let state = (seed + 1) * 2_654_435_761
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-const pick = (list, roll) => list[Math.floor(roll() * list.length)]
 const word = (roll, length) => Array.from({ length }, () => pick(syllables, roll)).join('')
 
 /** A company: the cells of its row, and what is to be found of it. */

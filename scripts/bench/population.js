@@ -1,4 +1,5 @@
 /** An invented population for searches: the same number always gives the same company or person, and nobody is real. */
+import { dice, pick } from './dice.js'
 
 const places = [
   ['FR', ['Paris', 'Lyon', 'Marseille', 'Toulouse', 'Nantes', 'Lille']],
@@ -69,17 +70,6 @@ const topics = Object.entries({
 })
 const syllables = ['ba', 'den', 'kor', 'li', 'mar', 'no', 'pel', 'ri', 'sa', 'tu', 'vel', 'zo']
 
-/** Numbers between 0 and 1 that look random and depend on a seed alone. */
-function dice(seed) {
-  let state = (seed + 1) * 2_654_435_761
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-const pick = (list, throwDice) => list[Math.floor(throwDice() * list.length)]
 const word = (throwDice, length) => Array.from({ length }, () => pick(syllables, throwDice)).join('')
 const capital = (text) => text[0].toUpperCase() + text.slice(1)
 

@@ -1,6 +1,5 @@
 import { type Reply, retryAfterMs } from '../api/calls/caller.js'
 import * as retry from '../api/calls/retry.js'
-import type { Operation } from '../api/operations/table.js'
 import type { Lost } from './reading.js'
 
 export const maxAttempts = 4
@@ -10,13 +9,6 @@ const maxPauseMs = 30_000
 const firstPauseMs = 300
 
 export type AttemptResult = Reply | Lost
-
-/**
- * Whether a call may be sent twice: it only reads, or replaces what it names. Calls with idempotency keys add something. A
- * repeated deletion would answer that nothing is there.
- */
-export const isRead = ({ idempotent, method }: Pick<Operation, 'idempotent' | 'method'>): boolean =>
-  !idempotent && method !== 'DELETE'
 
 /** Whether an attempt left open that the work was done. */
 export const isOutcomeUnknown = (attempted: AttemptResult): boolean =>

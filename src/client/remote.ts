@@ -9,7 +9,7 @@ import {
 import { ApiError, toRefusal } from '../api/calls/errors.js'
 import { fails } from '../api/calls/retry.js'
 import type { WireNames } from '../api/calls/wire-names.js'
-import { hasBody } from '../api/operations/facts.js'
+import { hasBody, isRead } from '../api/operations/facts.js'
 import { type Operation, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { isObject, once } from '../api/values/objects.js'
@@ -19,7 +19,6 @@ import {
   asksToWait,
   isConclusive,
   isOutcomeUnknown,
-  isRead,
   isUnsent,
   maxAttempts,
   movesOn,

@@ -2,7 +2,7 @@ import { shapeOf } from '../api/areas/shapes.js'
 import { isFromStore, type Reply } from '../api/calls/caller.js'
 import { ApiError, errorBody, statusOfError } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
-import { maxLevels } from '../api/operations/facts.js'
+import { isRead, maxLevels } from '../api/operations/facts.js'
 import {
   creditsCharged,
   type Operation,
@@ -13,7 +13,6 @@ import { emailStatusOf, workStateOf } from '../api/schemas/enumerations.js'
 import { isErrorInSuccess, misfitOf, strangenessOf } from '../api/validation/fits.js'
 import { exceededLimit, parseExact, toJson } from '../api/values/json.js'
 import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
-import { isRead } from './attempts.js'
 import type { WireAnswer } from './reading.js'
 
 /** A server's answer to be read. */

@@ -9,6 +9,7 @@ import {
 } from '../api/calls/caller.js'
 import { immediateOperation, type OperationId, operation } from '../api/operations/table.js'
 import { ownWebhook } from '../api/validation/own-webhook.js'
+import { parseJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { RowOutcome } from '../lookups/answer.js'
@@ -168,7 +169,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
 
 const keyOfWork = (key: string): string => `work ${createHash('sha256').update(key).digest('hex')}`
 
-const idOf = ({ work }: StartedLookup): string => (JSON.parse(work) as { id: string }).id
+const idOf = ({ work }: StartedLookup): string => (parseJson(work) as { readonly id: string }).id
 
 const isOver = ({ status, enrichment_id: id }: Fields): boolean =>
   typeof id === 'string' && (status === 'finished' || status === 'failed')

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
+import { isRead } from '../../src/api/operations/facts.js'
 import { operations } from '../../src/api/operations/table.js'
-import { isConclusive, isOutcomeUnknown, isRead, Outage, pauseAfter } from '../../src/client/attempts.js'
+import { isConclusive, isOutcomeUnknown, Outage, pauseAfter } from '../../src/client/attempts.js'
 import { Lost } from '../../src/client/reading.js'
 
 const reply = (status: number, headers: Reply['headers'] = {}, body: unknown = {}): Reply => ({

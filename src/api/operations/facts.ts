@@ -133,6 +133,13 @@ export const countingOf = (facts: Pick<Facts, 'rate'>) => ({
 /** Returns whether the fields of a request travel in its body, and not in the query. */
 export const hasBody = ({ method }: Pick<Facts, 'method'>): boolean => method === 'POST' || method === 'PUT'
 
+/**
+ * Whether a call may be sent twice: it only reads, or replaces what it names. Calls with idempotency keys add something. A
+ * repeated deletion would answer that nothing is there.
+ */
+export const isRead = ({ idempotent, method }: Pick<Facts, 'idempotent' | 'method'>): boolean =>
+  !idempotent && method !== 'DELETE'
+
 export const pathParameters = ({ path }: Pick<Facts, 'path'>): string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { Shape } from '../areas/shapes.js'
+import { isRead } from '../operations/facts.js'
 import {
   type Operation,
   type OperationId,
@@ -75,10 +76,9 @@ export function strangenessOf(operation: Operation, { output }: OutputShape, sta
 }
 
 /** Returns why what was read for nothing is no answer: it has fields, and none of this API's. */
-function foreignIn({ idempotent, method }: Operation, output: z.ZodType, body: Fields): string | undefined {
+function foreignIn(operation: Operation, output: z.ZodType, body: Fields): string | undefined {
   const names = fieldsIn(bare(output))
-  const isRead = !idempotent && method !== 'DELETE'
-  if (!isRead || names.length === 0 || Object.keys(body).length === 0) return undefined
+  if (!isRead(operation) || names.length === 0 || Object.keys(body).length === 0) return undefined
   return names.some((name) => Object.hasOwn(body, name)) ? undefined : `without ${names[0]}`
 }
 
