@@ -20,6 +20,7 @@ import {
   saysNothingFound,
 } from '../api/operations/table.js'
 import { dayMs } from '../api/values/dates.js'
+import { isObject } from '../api/values/objects.js'
 
 /** How a row ends: its answer, and the source and cost of it for this row. */
 export interface RowOutcome {
@@ -84,10 +85,21 @@ export const unknownAnswer: RowAnswer = {
   credits: 0,
 }
 
-/** Marks the answer to a row whose `limit` a budget reduced: with that many records it may lack others. */
+/** Marks an answer that may lack records, as its `limit` may have been lowered: one with fewer than there are. */
 export function cutAt(limit: number, answer: RowAnswer, { batch }: Operation): RowAnswer {
-  const records = (answer.body as Readonly<Record<string, unknown>> | undefined)?.[batch?.found ?? '']
-  return { ...answer, isCut: Array.isArray(records) && records.length >= limit }
+  const body = isObject(answer.body) ? answer.body : {}
+  const records = body[batch?.found ?? '']
+  const count = Array.isArray(records) ? records.length : 0
+  const isWhole = typeof body.total_jobs === 'number' && body.total_jobs <= count
+  return { ...answer, isCut: count >= limit && !isWhole }
+}
+
+/** Returns an answer to a row whose `limit` a budget has lowered. Where it lacks records, it says so itself. */
+export function cutByBudget(limit: number, answer: RowAnswer, operation: Operation): RowAnswer {
+  const cut = cutAt(limit, answer, operation)
+  if (!cut.isCut || !isObject(cut.body) || cut.body.truncated !== false) return cut
+  const { text, ...rest } = cut
+  return { ...rest, body: { ...cut.body, truncated: true } }
 }
 
 /** Whether somebody was found and paid for who is suppressed, so that nothing of the answer is stored but that. */

@@ -6,7 +6,7 @@ import { hiddenNote, type Operation, operation } from '../api/operations/table.j
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { CsvRow } from '../csv/parse.js'
 import {
-  cutAt,
+  cutByBudget,
   DurabilityCheckpoint,
   inProgressNote,
   isUnknown,
@@ -450,7 +450,7 @@ class Calls {
       const verdict = judge(reply, this.#operation, time.now())
       if (verdict.kind === 'answer') {
         const answer = this.#orUnknown(isOpen && !concludesEarlier(reply), verdict.answer)
-        return limit === undefined ? answer : cutAt(limit, answer, this.#operation)
+        return limit === undefined ? answer : cutByBudget(limit, answer, this.#operation)
       }
       if (verdict.kind === 'stop') {
         this.ports.stopReason.refuse(verdict.failure, state.ordinal)

@@ -177,7 +177,7 @@ export const shapes = field.declare({
     checks: [field.atLeastOne('company_domain', 'company_name', 'company_network_url')],
     output: () => ({
       total_jobs: value.count('Jobs that match'),
-      truncated: value.yesNo('Whether credits or the weekly limit reduced the number of jobs'),
+      truncated: value.yesNo('Whether credits, the weekly limit or a budget reduced the number of jobs'),
       jobs: value.list(record.jobRecord(), 'The jobs, newest first'),
     }),
   }),
