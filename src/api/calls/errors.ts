@@ -72,7 +72,7 @@ export type Details = Readonly<Record<string, unknown>>
 
 /** The code of a refusal that is no error of the API: the area it comes from, and what is wrong. */
 export type LocalCode =
-  `${'csv' | 'dashboard' | 'database' | 'doctor' | 'engine' | 'explain' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'pages' | 'provider' | 'proxy' | 'record' | 'run' | 'tools' | 'usage' | 'workbook'}.${string}`
+  `${'crm' | 'csv' | 'dashboard' | 'database' | 'doctor' | 'engine' | 'explain' | 'expression' | 'field' | 'flow' | 'import' | 'interrupted' | 'list' | 'listen' | 'map' | 'output' | 'pages' | 'provider' | 'proxy' | 'record' | 'run' | 'tools' | 'usage' | 'workbook'}.${string}`
 
 /** What a person should know: a refusal without the end. */
 export interface Note {

@@ -3,6 +3,7 @@ import type { MovedPart } from '../database/move.js'
 import { openDatabase } from '../database/open.js'
 import { type Driver, tablesIn } from '../driver/connection.js'
 import type { SqliteOptions } from '../driver/sqlite/driver.js'
+import crm from './crm.sql'
 import runsOnServer from './postgres.sql'
 import lookupsHere from './sqlite.sql'
 import suppressions from './suppressions.sql'
@@ -35,13 +36,15 @@ export async function findShared(address: string, options: StateOptions = {}): P
   return (await hasSchemaBeside(address, schemaSuffix)) ? await openState(address, options) : undefined
 }
 
+const all = tables + suppressions + crm
+
 /** The schema of `state.db`, or of what several machines share in its place. */
-export const stateSchema = inBoth(tables + suppressions, { sqlite: lookupsHere, postgres: runsOnServer })
+export const stateSchema = inBoth(all, { sqlite: lookupsHere, postgres: runsOnServer })
 
 /** Returns the runs that machines share, as they move to another server with their engine. */
 export const movedRuns = (): MovedPart => ({
   schema: stateSchema,
-  tables: tablesIn(tables + suppressions),
+  tables: tablesIn(all),
   schemaSuffix,
   pageBytes,
   leased: [{ table: 'run_locks', key: ['name'] }],
