@@ -35,8 +35,7 @@ const unusableKept =
     call: async (id, input, options) => {
       const reply = await caller.call(id, input, options)
       const row = operation(id)
-      if (reply.unusable !== undefined && (isPriced(row) || row.starts !== undefined))
-        await keep(id, reply.unusable)
+      if (reply.unusable && (isPriced(row) || row.starts !== undefined)) await keep(id, reply.unusable)
       return reply
     },
   })

@@ -1,6 +1,6 @@
 import { shapeOf } from '../api/areas/shapes.js'
 import { isFromStore, type Reply } from '../api/calls/caller.js'
-import { ApiError, errorBody, statusOfError } from '../api/calls/errors.js'
+import { ApiError, errorBody, failureOf, statusOfError } from '../api/calls/errors.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
 import { isRead, maxLevels } from '../api/operations/facts.js'
 import {
@@ -75,7 +75,7 @@ const textOf = ({ bytes }: Read): string => Buffer.from(bytes.subarray(0, keptBy
 
 /** Returns the 502 of an answer that cannot be used. */
 export function unusable(operation: Operation, reason: string, headers: Reply['headers']): Reply {
-  const body = errorBody(new ApiError('bad_gateway', { reason }), operation)
+  const body = errorBody(new ApiError('unusable_answer', { reason }), operation)
   const { 'retry-after': wait } = headers
   return { status: 502, body, headers: wait === undefined ? {} : { 'retry-after': wait }, credits: 0 }
 }
@@ -105,7 +105,16 @@ function refusal(
     return { status, body, headers, credits: 0 }
   }
   const body = task.names ? renameIn(read.value, task.names) : read.value
-  return { status, body, headers, credits: 0, ...pickForm(read, task) }
+  // A proxy could not use what came from the server behind it, and has kept that.
+  const isUnusable = failureOf(status, body).means === 'unusable_answer'
+  return {
+    status,
+    body,
+    headers,
+    credits: 0,
+    ...(isUnusable ? { unusable: '' } : {}),
+    ...pickForm(read, task),
+  }
 }
 
 /** Whether a refusal is in the words of this API; a 404 may as well be a page of a proxy. */

@@ -242,7 +242,8 @@ const example: Details = {
 /** Reasons for the errors that this example does not fit. */
 const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
   bad_request: 'search_url must be a valid company search URL',
-  bad_gateway: 'without JSON',
+  bad_gateway: 'nothing: connection closed',
+  unusable_answer: 'without JSON',
   storage_failed: 'the disk is full',
   database_read_only: 'it is a standby',
   database_unreachable: 'nothing listens at its address',

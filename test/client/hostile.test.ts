@@ -183,6 +183,12 @@ describe('an answer that is none of this API', () => {
     },
   )
 
+  it('is not seen in an empty list of its own', async () => {
+    const caller = await against(says(200, '{"suggestions":[]}'))
+    const reply = await caller.call('titles.suggest', { job_titles: ['Head of Sales'] })
+    expect(reply).toMatchObject({ status: 200, body: { suggestions: [] } })
+  })
+
   it('is not passed on as a refusal of this API, which says that nothing was found: a page with 404', async () => {
     const caller = await against(says(404, '<html>no such page</html>'), { passesOn: true })
     const reply = await caller.call('accounts.enrich', { domain: 'acme.example' })

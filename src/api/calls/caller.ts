@@ -108,7 +108,10 @@ export interface Reply {
   readonly wire?: Uint8Array<ArrayBuffer>
   /** For `answerRequest`: the client must not get this answer, by a fault on demand. A `call` never returns one. */
   readonly loss?: AnswerLoss | undefined
-  /** For a success of another server that cannot be used: what it sent, which may be paid for. */
+  /**
+   * For a success of another server that cannot be used: what it sent, which may be paid for. Empty where a proxy before that
+   * server has it.
+   */
   readonly unusable?: string
 }
 

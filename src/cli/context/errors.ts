@@ -48,6 +48,10 @@ export const unknownHint =
   'Run the same command again: it sends the same idempotency key, and a server that supports idempotency keys charges once. ' +
   'prospect credits shows the balance.'
 
+/** What to do about a success, or a 404, that is not as this API answers: the same comes again. */
+const unusableHint =
+  'The server does not answer as this API does: check the address (--base-url), or ask your vendor for the one of this API.'
+
 /** What to do about an error of the API at a command line, where that is more than its row says. */
 const hints: Partial<Record<ErrorCode, string>> = {
   invalid_api_key: 'Give a valid key in PROSPECT_API_KEY or with --api-key-file; prospect credits checks it.',
@@ -66,6 +70,7 @@ const hints: Partial<Record<ErrorCode, string>> = {
   rate_limited: 'Wait for the time in Retry-After, or raise --max-wait.',
   vendor_answer_lost:
     'It is not asked again; the same command goes on with work that it accepted. prospect providers stats shows what it may have cost.',
+  unusable_answer: unusableHint,
   outcome_unknown:
     'Send it again with the same idempotency key: it is charged once. prospect credits shows the balance.',
 }
@@ -85,16 +90,11 @@ export function hintOfFailure(
   return topUpUrl === undefined ? hintOf(means) : `Buy credits at ${topUpUrl}, then run it again.`
 }
 
-/** What to do about a success, or a 404, that is not as this API answers: the same comes again. */
-const unusableHint =
-  'The server does not answer as this API does: check the address (--base-url), or ask your vendor for the one of this API.'
-
 export const withoutStop = (text: string): string => text.replace(/\.$/, '')
 
 /** Returns the report of a failed reply. After a fault on the way it may be unknown whether the work was done. */
 export function reportOfReply({ status, body, unknown, headers, unusable }: Reply, isLocal = false): Report {
-  const said = reportOfAnswer(status, body, isLocal)
-  const answer = unusable === undefined || said.code !== null ? said : { ...said, hint: unusableHint }
+  const answer = reportOfAnswer(status, body, isLocal)
   const fault = headers['x-prospect-fault']
   const known =
     fault === undefined

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { answering, closeAfterTest } from '../../../client/listeners.js'
-import { canary } from '../../../support/command.js'
+import { answering, closeAfterTest, received } from '../../../client/listeners.js'
+import { canary, machine } from '../../../support/command.js'
 import { enrich, proxyOf, type ServingMachine } from '../../call/serving.js'
 
 /** A governed proxy of a server with the given answer. Its own key is the canary. */
@@ -34,7 +34,8 @@ describe('a governed proxy of a misbehaving server', () => {
       else response.end('{"name":"X","domain":"x.example"}')
     })
     const { status, json } = await once(one)
-    expect([status, json()]).toEqual([502, { error: expect.stringMatching(/^Upstream answered /) }])
+    const said = { error: expect.stringMatching(/^Upstream answered /), code: 'unusable_answer' }
+    expect([status, json()]).toEqual([502, said])
     expect(await one.machine.json('ledger')).toEqual([])
     isBad = false
     const good = await once(one)
@@ -58,4 +59,28 @@ describe('a governed proxy of a misbehaving server', () => {
         expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(canary)
     }
   })
+
+  it.each([404, 200])(
+    'ends the batch of a member after a few pages with %i, as without a proxy',
+    async (status) => {
+      const asked = new Set<string>()
+      const one = await proxied(async (request, response) => {
+        const { body } = await received(request)
+        if (request.method !== 'POST') return void response.end('{"credits":1000}')
+        asked.add(body)
+        response.writeHead(status, { 'content-type': 'text/html' }).end('<html>no such page</html>')
+      })
+      const member = machine()
+      closeAfterTest({ close: async () => member.remove() })
+      const rows = Array.from({ length: 40 }, (_, at) => `c${at}.example\n`)
+      member.write('in.csv', `domain\n${rows.join('')}`)
+      const ended = await member.run('accounts enrich --csv in.csv -o out.csv --yes', { env: one.env })
+      expect([ended.code, ended.stderr]).toEqual([
+        10,
+        expect.stringMatching(/^Upstream answered with .* rows are left/m),
+      ])
+      expect(asked.size).toBeLessThan(12)
+      expect(await one.machine.json('ledger')).toEqual([])
+    },
+  )
 })
