@@ -548,13 +548,12 @@ export async function fakeHubspot(account: HubspotAccount = {}) {
   }
 
   const associated = (asked: Asked): Answer => {
-    const { inputs = [] } = (asked.json ?? {}) as {
-      inputs?: readonly {
-        readonly id?: string
-        readonly from?: { id: string }
-        readonly to?: { id: string }
-      }[]
+    interface Pair {
+      readonly id?: string
+      readonly from?: { readonly id: string }
+      readonly to?: { readonly id: string } | readonly { readonly id: string }[]
     }
+    const { inputs = [] } = (asked.json ?? {}) as { inputs?: readonly Pair[] }
     const [, , , , from, , , what] = asked.path.split('/')
     const limitOf = what === 'read' ? 1_000 : 2_000
     if (inputs.length > limitOf) return refusal(400, 'VALIDATION_ERROR', `The limit of inputs is ${limitOf}.`)
@@ -565,13 +564,16 @@ export async function fakeHubspot(account: HubspotAccount = {}) {
       }))
       return { status: 200, body: { status: 'COMPLETE', results } }
     }
-    for (const input of inputs) {
-      const [contact = '', company = ''] =
-        from === 'contacts' ? [input.from?.id, input.to?.id] : [input.to?.id, input.from?.id]
-      if (!records.contacts.get(contact) || !records.companies.get(company))
-        return refusal(404, 'OBJECT_NOT_FOUND', `No association of ${contact} and ${company}.`)
-      associate(contact, company)
-    }
+    const isArchive = what === 'archive'
+    for (const input of inputs)
+      for (const to of [input.to ?? []].flat()) {
+        const [contact = '', company = ''] =
+          from === 'contacts' ? [input.from?.id, to.id] : [to.id, input.from?.id]
+        if (isArchive) associations.get(contact)?.delete(company)
+        else if (records.contacts.get(contact) && records.companies.get(company)) associate(contact, company)
+        else return refusal(404, 'OBJECT_NOT_FOUND', `No association of ${contact} and ${company}.`)
+      }
+    if (isArchive) return { status: 204 }
     return { status: 200, body: { status: 'COMPLETE', results: inputs } }
   }
 
@@ -618,7 +620,9 @@ export async function fakeHubspot(account: HubspotAccount = {}) {
   }
 
   const server = await serveCrm({
-    isWrite: ({ method, path }) => method !== 'GET' && !/\/(search|batch\/read)$/.test(path),
+    // A batch of none asks what the key may do.
+    isWrite: ({ method, path, text }) =>
+      method !== 'GET' && !/\/(search|batch\/read)$/.test(path) && !/"inputs":\[\]/.test(text),
     admit,
     answer,
     // A search has none of these headers.
