@@ -4,6 +4,7 @@ import {
   type ConnectionLost,
   isFromStore,
   isOk,
+  payerOf,
   type Reply,
 } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
@@ -34,6 +35,8 @@ export interface RowOutcome {
   readonly storedAt?: number
   /** Of a single lookup, what the key is known by that it was sent under; null for one of ours. */
   readonly key?: string | null
+  /** Of a single lookup, the email of the member who paid. */
+  readonly payer?: string | null
   /** The run and the row whose answer it is. */
   readonly from?: readonly [run: number, row: number]
   /** Whether it is recorded for this row. */
@@ -75,6 +78,8 @@ export interface RowAnswer {
   readonly isCut?: boolean
   /** How long ago a proxy got it that has stored it, in milliseconds. */
   readonly ageMs?: number
+  /** Email of the member of a team who paid for it; empty where a proxy has stored it and does not say who. */
+  readonly payer?: string
 }
 
 /** The answer of a call that may have done its work, and charged for it, without a reply that says so. */
@@ -168,7 +173,7 @@ function toAnswer(status: RowStatus, error: string | null, reply: Reply, withBod
         ? { isCut: true }
         : {}),
       ...(withBody && reply.text !== undefined ? { text: reply.text } : {}),
-      ...(isFromStore(reply) ? { ageMs: ageOf(reply) } : {}),
+      ...(isFromStore(reply) ? { ageMs: ageOf(reply), payer: payerOf(reply) ?? '' } : {}),
     },
   }
 }

@@ -100,6 +100,7 @@ export interface StartedLookup {
   readonly row: number
   readonly work: string
   readonly key: string | null
+  readonly payer: string | null
   readonly identity: string
   readonly hash: number
 }
@@ -199,6 +200,7 @@ interface StoredLookup {
 
 interface EqualLookup extends Omit<StoredLookup, 'cost' | 'source' | 'body'> {
   readonly hash: number
+  readonly payer: string | null
   readonly id: string
   readonly status: string
   readonly known_by: string
@@ -252,21 +254,21 @@ const [, , ...replaced] = Object.keys(types).map((column) => `${column} = exclud
 const put = insertList(
   'lookups',
   types,
-  `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, cost = 0, body = NULL`,
+  `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, cost = 0, payer = NULL, body = NULL`,
 )
 const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.work, l.held, l.cost, l.source,
   l.from_run, l.from_row, l.error, coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
   FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
   WHERE l.run = ? AND l.row >= ? AND l.row < ?`
-const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.input, l.work, l.held, l.error, l.asked_at,
-  l.answered_at, l.from_run, l.from_row, r.id, r.status, r.known_by
+const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.input, l.work, l.held, l.payer, l.error,
+  l.asked_at, l.answered_at, l.from_run, l.from_row, r.id, r.status, r.known_by
   FROM equal_lookups e CROSS JOIN lookups l ON l.run = e.run AND l.row = e.row AND l.hash = e.hash
   CROSS JOIN runs r ON r.number = l.run
   WHERE e.hash IN (SELECT atom FROM json_each(?)) AND (l.source <> 'store' OR l.run = ?)
   AND l.state <> 'failed' AND l.state <> 'invalid' AND r.operation = ? AND r.target = ? AND (r.workspace = ? OR r.workspace = '')`
 const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
 const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
-const startedSql = `SELECT l.run, l.row, l.work, l.key, l.identity, l.hash FROM runs r JOIN lookups l ON l.run = r.number
+const startedSql = `SELECT l.run, l.row, l.work, l.key, l.payer, l.identity, l.hash FROM runs r JOIN lookups l ON l.run = r.number
   WHERE l.work IN (SELECT value FROM json_each(?)) AND l.state = 'accepted' AND l.identity IS NOT NULL
   AND r.known_by LIKE '${lookupsMark}%' AND r.operation = ? AND r.target = ? AND r.workspace = ?`
 const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
@@ -278,14 +280,15 @@ const unlessForgotten = (column: string, value: string) =>
   `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
 const endSql = `UPDATE lookups SET ${unlessForgotten('state', '?')}, ${unlessForgotten('error', '?')},
   ${unlessForgotten('body', '?')}, identity = CASE WHEN ? = 1 THEN NULL ELSE identity END,
-  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, answered_at = ? WHERE run = ? AND row = ?`
+  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, payer = ?, answered_at = ? WHERE run = ? AND row = ?`
 const endListSql = `UPDATE lookups SET ${unlessForgotten('state', 'v.state')}, ${unlessForgotten('error', 'v.error')},
   ${unlessForgotten('body', 'v.body')}, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
-  input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, answered_at = v.answered_at
+  input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, payer = v.payer,
+  answered_at = v.answered_at
   FROM (SELECT value ->> 0 AS state, value ->> 1 AS error, value ->> 2 AS body, CAST(value ->> 3 AS BIGINT) AS cut,
     CAST(value ->> 4 AS BIGINT) AS stays, CAST(value ->> 5 AS BIGINT) AS held, CAST(value ->> 6 AS BIGINT) AS cost,
-    CAST(value ->> 7 AS BIGINT) AS answered_at, CAST(value ->> 8 AS BIGINT) AS run, CAST(value ->> 9 AS BIGINT) AS row
-    FROM json_each(?)) AS v
+    value ->> 7 AS payer, CAST(value ->> 8 AS BIGINT) AS answered_at, CAST(value ->> 9 AS BIGINT) AS run,
+    CAST(value ->> 10 AS BIGINT) AS row FROM json_each(?)) AS v
   WHERE lookups.run = v.run AND lookups.row = v.row`
 
 /** Records how lookups ended. On a server it is one statement. */
@@ -489,14 +492,15 @@ class StoredLookups {
    */
   async acceptedFor(
     row: LookupRow,
-  ): Promise<{ readonly id: string; readonly key: string | null } | undefined> {
+  ): Promise<(Pick<StartedLookup, 'key' | 'payer'> & { readonly id: string }) | undefined> {
     const { maxAgeMs = 0, notBefore = 0, now } = this.options
     const since = Math.max(notBefore, now() - Math.min(maxAgeMs, row.maxAgeMs ?? maxAgeMs))
     return this.driver.read(async (connection) => {
       const [found] = this.#alike(connection, row, await this.#equalOf(connection, [row]))
         .filter((one) => one.state === 'accepted' && one.asked_at >= since)
         .sort((one, other) => other.asked_at - one.asked_at)
-      return found?.work ? { id: (parseJson(found.work) as Work).id, key: found.key } : undefined
+      if (!found?.work) return undefined
+      return { id: (parseJson(found.work) as Work).id, key: found.key, payer: found.payer }
     })
   }
 
@@ -592,7 +596,7 @@ class StoredLookups {
         credits: 0,
         from,
         ...(source === 'store' ? { storedAt: lookup.answered_at ?? 0 } : {}),
-        ...(isSingle(this.run) ? { key: lookup.key } : {}),
+        ...(isSingle(this.run) ? { key: lookup.key, payer: lookup.payer } : {}),
         ...(sampled ? { sampled: true as const } : {}),
       })
     }
@@ -978,15 +982,19 @@ class StoredLookups {
   }
 
   /** Records that the target accepted rows; from now on it is only polled. */
-  async accept(works: readonly (readonly [ordinal: number, work: Work])[]): Promise<void> {
+  async accept(
+    works: readonly (readonly [ordinal: number, work: Work])[],
+    payer: string | null = null,
+  ): Promise<void> {
     await this.driver.transaction(async (connection) => {
       const now = this.options.now()
       await changeRun(connection, this.#own, heardAt, now, now)
       for (const [ordinal, work] of works)
         await send(
           connection,
-          `UPDATE lookups SET state = 'accepted', work = ? WHERE run = ? AND row = ? AND state <> 'skipped'`,
+          `UPDATE lookups SET state = 'accepted', work = ?, payer = ? WHERE run = ? AND row = ? AND state <> 'skipped'`,
           toJson(work),
+          payer,
           this.run.number,
           ordinal,
         )
@@ -1009,7 +1017,7 @@ class StoredLookups {
         units += ask.units
       }
       for (const { ordinal, hash, identity, answer, source, ask, from, isSpelling } of rows) {
-        const { status, error, body, text, credits, isCut, ageMs = 0 } = answer
+        const { status, error, body, text, credits, isCut, ageMs = 0, payer = null } = answer
         const state = isUnknown(answer) ? 'unknown' : status
         if (!ask || from !== undefined) {
           // One equal row stands for all; another spelling is found by itself.
@@ -1041,6 +1049,7 @@ class StoredLookups {
           stays,
           left,
           credits,
+          payer,
           now - ageMs,
           number,
           ordinal,
@@ -1082,7 +1091,7 @@ class StoredLookups {
     key: string | null = null,
   ): Promise<void> {
     const now = this.options.now()
-    const { status, error, body, text, isCut, ageMs = 0 } = answer
+    const { status, error, body, text, isCut, ageMs = 0, payer = null } = answer
     const values = [
       this.run.number,
       ordinal,
@@ -1101,8 +1110,9 @@ class StoredLookups {
       const found = [[hash ?? null, this.run.number, ordinal]]
       if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
       await connection.run(
-        'UPDATE lookups SET body = ? WHERE run = ? AND row = ?',
+        'UPDATE lookups SET body = ?, payer = ? WHERE run = ? AND row = ?',
         body === undefined ? null : (text ?? toJson(body)),
+        payer,
         this.run.number,
         ordinal,
       )

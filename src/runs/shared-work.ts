@@ -22,6 +22,8 @@ interface SharedJob {
   readonly result?: Fields
   readonly custom?: unknown
   readonly answeredAt?: number
+  /** Email of the member who paid. */
+  readonly payer?: string | null
 }
 
 interface SharedWorkPorts {
@@ -44,8 +46,13 @@ interface SharedWorkPorts {
     row: LookupRow,
     ...call: Parameters<Caller['call']>
   ) => Promise<{ readonly reply: Reply; readonly work?: string }>
-  /** Stores a result as the answer to a lookup, with what the key is known by that it was asked for under. */
-  readonly keep: (id: OperationId, row: LookupRow, body: Fields, key: string | null) => Promise<void>
+  /** Stores a result as the answer to a lookup, with who paid, and what the key is known by that it was asked for under. */
+  readonly keep: (
+    id: OperationId,
+    row: LookupRow,
+    body: Fields,
+    of: Pick<StartedLookup, 'key' | 'payer'>,
+  ) => Promise<void>
 }
 
 /** The operations that start work for one contact and that read it. */
@@ -86,11 +93,11 @@ export function createSharedWork(ports: SharedWorkPorts) {
       status: 'pending',
       ...(custom === undefined ? {} : { custom }),
     }
-    return replyOf(accepted, operation(id).ok, job.answeredAt)
+    return replyOf(accepted, operation(id).ok, job)
   }
-  const replyOf = (body: Fields, status: number, answeredAt = now()): Reply => {
+  const replyOf = (body: Fields, status: number, { answeredAt = now(), payer }: SharedJob): Reply => {
     const age = String(Math.max(0, Math.floor((now() - answeredAt) / 1_000)))
-    return { status, body, headers: { age, ...storedHeaders }, credits: 0 }
+    return { status, body, headers: { age, ...storedHeaders(payer) }, credits: 0 }
   }
   const findJob = async (id: unknown): Promise<SharedJob | undefined> => {
     if (typeof id !== 'string') return undefined
@@ -115,10 +122,12 @@ export function createSharedWork(ports: SharedWorkPorts) {
       if (stored && (isHeard || isAgain)) return caller.call(id, input, options)
       if (stored) {
         const { credits_used: _, phones: __, phone_status: ___, ...result } = stored.answer.body as Fields
-        return answerJob(id, input, options, { result, answeredAt: stored.storedAt ?? now() })
+        const { storedAt: answeredAt = now(), payer } = stored
+        return answerJob(id, input, options, { result, answeredAt, ...(payer ? { payer } : {}) })
       }
       const going = await (await open(id)).lookups.acceptedFor(asked)
-      if (going && !isHeard && going.key !== key) return answerJob(id, input, options, { work: going.id })
+      if (going && !isHeard && going.key !== key)
+        return answerJob(id, input, options, { work: going.id, payer: going.payer })
       if (going) return caller.call(id, input, options)
       const { reply, work } = await start(caller, asked, id, input, options)
       if (work === undefined) return reply
@@ -138,11 +147,12 @@ export function createSharedWork(ports: SharedWorkPorts) {
         const own = { ...rest, enrichment_id: input.id, credits_used: 0 }
         return job.custom === undefined ? own : { ...own, custom: job.custom }
       }
-      if (job.result) return replyOf(asOwn(job.result), operation(id).ok, job.answeredAt)
+      if (job.result) return replyOf(asOwn(job.result), operation(id).ok, job)
       const reply = await caller.call(id, { ...input, id: job.work }, options)
       const body = bodyOf(reply)
       if (!isOk(reply) || !isObject(body)) return reply
-      return { ...replyOf(asOwn(body), reply.status), headers: { ...reply.headers, ...storedHeaders } }
+      const headers = { ...reply.headers, ...storedHeaders(job.payer) }
+      return { ...replyOf(asOwn(body), reply.status, job), headers }
     },
     /** Stores the results that a reply has of work that was started for lookups. */
     settle: async (reply: Reply, id: unknown): Promise<void> => {
@@ -160,7 +170,8 @@ export function createSharedWork(ports: SharedWorkPorts) {
         const { custom: _, ...result } = over.get(idOf(one)) ?? {}
         const row = { ordinal: -1, identity: one.identity, hash: Number(one.hash), most: 0, input: {} }
         // Stored first: a kill in between leaves both, and what is stored is found before.
-        await keep('contacts.enrich_sync', row, result, one.key === null ? null : keyOfWork(one.key))
+        const key = one.key === null ? null : keyOfWork(one.key)
+        await keep('contacts.enrich_sync', row, result, { key, payer: one.payer })
         await lookups.forgetStarted(one)
       }
     },

@@ -223,7 +223,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   }
   const replyOf = (
     id: OperationId,
-    { answer, storedAt = clock.now(), key }: RowOutcome,
+    { answer, storedAt = clock.now(), key, payer }: RowOutcome,
     options: CallOptions,
   ): Reply => {
     const age = Math.max(0, Math.floor((clock.now() - storedAt) / 1_000))
@@ -231,7 +231,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const isReplay = options.idempotencyKey !== undefined && key === keyDigest(options)
     const headers = {
       age: String(age),
-      ...storedHeaders,
+      ...storedHeaders(payer),
       ...(isReplay ? { 'idempotent-replayed': 'true' } : {}),
     }
     if (isHidden(answer)) {
@@ -312,8 +312,10 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (verdict.answer.status !== 'found' && !isNothing) return
     // Of somebody who is suppressed, nothing is kept but that it was paid.
     const isCut = isNothing || (isObject(reply.body) && reply.body.truncated === true)
+    const payer = verdict.answer.payer || options.member?.email
     const answer = {
       ...verdict.answer,
+      ...(payer === undefined ? {} : { payer }),
       isCut,
       ...(reply.wire && !isNothing ? { text: textOf(reply.wire, names) } : {}),
     }
@@ -412,7 +414,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         await end(claimed).catch(onFault)
         return { reply }
       }
-      await own.lookups.accept([[row.ordinal, workOf(work)]]).catch(onFault)
+      await own.lookups.accept([[row.ordinal, workOf(work)]], options.member?.email).catch(onFault)
       const { input: before } = claimed.ask
       const isOther = before !== undefined && toCanonicalJson(before) !== toCanonicalJson(input)
       return isOther ? { reply, work } : { reply }
@@ -430,11 +432,12 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         keyDigest,
         bodyOf: (reply) => bodyOf(reply, names),
         start: startWork,
-        keep: async (id, row, body, key) => {
+        keep: async (id, row, body, { key, payer }) => {
           const verdict = judge({ status: 200, body, headers: {}, credits: 0 }, operation(id), clock.now())
           if (verdict.kind !== 'answer' || verdict.answer.status !== 'found') return
           const own = await ownRun(id)
-          await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, verdict.answer, key)
+          const answer = { ...verdict.answer, ...(payer === null ? {} : { payer }) }
+          await own.lookups.keepSingle({ ...row, ordinal: own.next++ }, answer, key)
         },
       })
     : undefined
@@ -455,10 +458,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   const replyOfItems = (id: OperationId, outcomes: readonly RowOutcome[], options: CallOptions): Reply => {
     const [first] = outcomes
     const isOfKey = outcomes.every(({ key }) => key === first?.key)
+    const isOfPayer = outcomes.every(({ payer }) => payer === first?.payer)
     const body = { results: outcomes.map(({ answer }) => answer.body ?? null) }
     const answer = { status: 'found', error: null, body, credits: 0 } as const
     const key = isOfKey ? (first?.key ?? null) : null
-    return replyOf(id, { answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key }, options)
+    const payer = isOfPayer ? (first?.payer ?? null) : null
+    const outcome = { answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key, payer } as const
+    return replyOf(id, outcome, options)
   }
   /**
    * Claims the items of a request for several that are not stored; `undefined` while others ask for some of them. Returns what

@@ -145,12 +145,28 @@ export interface Caller {
 
 export const isOk = (reply: Reply): boolean => reply.status >= 200 && reply.status < 300
 
-/** What a reply has beside its age that this machine, or a proxy, has stored (RFC 9211). */
-export const storedHeaders = { 'cache-status': 'prospect; hit' } as const
+/**
+ * Returns what a reply has beside its age that this machine, or a proxy, has stored (RFC 9211), with the email of the member who
+ * paid for it.
+ */
+export function storedHeaders(payer?: string | null) {
+  const detail = payer ? `; detail="${encodeURIComponent(payer).replaceAll('%40', '@')}"` : ''
+  return { 'cache-status': `prospect; hit${detail}` }
+}
 
 /** Whether a reply was paid for before, and comes from what was stored then. */
 export const isFromStore = ({ headers }: Pick<Reply, 'headers'>): boolean =>
   (headers['cache-status'] ?? '').split(',').some((cache) => /^\s*prospect\s*;\s*hit\b/.test(cache))
+
+/** Returns the email of who paid for a stored reply, as far as it says so. */
+export function payerOf({ headers }: Pick<Reply, 'headers'>): string | undefined {
+  const [, detail] = /\bprospect\s*;\s*hit\s*;\s*detail="([^"\\]*)"/.exec(headers['cache-status'] ?? '') ?? []
+  try {
+    return detail && decodeURIComponent(detail)
+  } catch {
+    return undefined
+  }
+}
 
 /** Returns how long ago a stored reply was given, in milliseconds. */
 export const ageOf = ({ headers }: Pick<Reply, 'headers'>): number => (Number(headers.age) || 0) * 1_000

@@ -147,11 +147,14 @@ export interface RowLookup {
   readonly originRow: number | null
   readonly originAskedAt: number | null
   readonly originAnsweredAt: number | null
+  /** Email of the member of a team who paid; empty where a proxy had it stored and did not say who, null where there was none. */
+  readonly payer: string | null
 }
 
 const lookupSql = `SELECT l.state, l.source, l.cost, l.held, coalesce(l.error, o.error) AS error,
   coalesce(l.body, o.body) AS body, l.asked_at AS "askedAt", l.answered_at AS "answeredAt",
-  r.id AS "originRun", o.row AS "originRow", o.asked_at AS "originAskedAt", o.answered_at AS "originAnsweredAt"
+  r.id AS "originRun", o.row AS "originRow", o.asked_at AS "originAskedAt", o.answered_at AS "originAnsweredAt",
+  coalesce(o.payer, l.payer) AS payer
   FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
   LEFT JOIN runs r ON r.number = o.run AND r.forgotten = 0 WHERE l.run = ? AND l.row = ?`
 

@@ -88,6 +88,8 @@ CREATE TABLE run_files (
 -- `held`. It is sent under `key`; without one, under the id of its run and its row. `input` is what it is sent with, until the
 -- answer is known; one that is `asked` without it is certainly not sent. `hash` is that of `identity`, equal for equal
 -- lookups; an answer without `identity` serves its own run only, and one without `hash` follows an equal row of its run.
+-- Where a proxy shares a key, `payer` is the email of the member who paid: at the proxy, and of what comes from its store also
+-- on the machines of others; '' where the proxy does not say who.
 -- `source` is `store` or `duplicate` for a row that takes the answer of another one, which `from_run` and `from_row` name.
 CREATE TABLE lookups (
   run {integer} NOT NULL,
@@ -101,6 +103,7 @@ CREATE TABLE lookups (
   held {integer} NOT NULL DEFAULT 0
     CHECK (held = 0 OR held > 0 AND state NOT IN ('found', 'not_found', 'invalid', 'failed')),
   cost {integer} NOT NULL DEFAULT 0 CHECK (cost >= 0),
+  payer {text},
   source {text} NOT NULL DEFAULT 'live',
   from_run {integer},
   from_row BIGINT,

@@ -119,6 +119,21 @@ it('explains the rows that a stopped run has written so far by the name that the
   expect((await ends(here.run('explain other.csv.partial --row 2'), 2)).stderr).toContain('no run on record')
 })
 
+it('explains the file that is named where a stopped run has left a .partial beside an earlier output', async () => {
+  here.write('first.csv', 'domain\na.example\n')
+  here.write('second.csv', 'domain\nb.example\nc.example\n')
+  await run('first.csv', 'out.csv')
+  await run('second.csv', 'out.csv', '--max-credits 1 --concurrency 1', 12)
+  const name = async (file: string) =>
+    (await here.json<{ values: { name: string } }>(`explain ${file} --row 1`)).values.name
+  expect([await name('out.csv'), await name('out.csv.partial')]).toEqual([
+    'Name of a.example',
+    'Name of b.example',
+  ])
+  await run('second.csv', 'out.csv', '--max-credits 2')
+  expect(await name('out.csv')).toBe('Name of b.example')
+})
+
 it('explains a row of a sample by the output of the sample, since the rows of the input are others', async () => {
   here.write(
     'in.csv',

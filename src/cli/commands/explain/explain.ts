@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { shapeOf } from '../../../api/areas/shapes.js'
 import type { Input } from '../../../api/calls/caller.js'
@@ -79,7 +80,7 @@ async function findRun({ streams }: Context, runs: Runs, file: string, id: strin
   const isPartial = before !== path && found.wrote.length === 0 && found.read.length === 0
   const output = isPartial ? before : path
   const known = isPartial ? { wrote: (await runs.ofFile(before)).wrote, read: [] } : found
-  const run = chooseRun(known, file, id)
+  const run = chooseRun({ ...known, wrote: writersOf(known.wrote, output, isPartial) }, file, id)
   const isInput = !known.wrote.some(({ number }) => number === run.number)
   const { sample } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
   if (isInput && sample !== undefined)
@@ -92,6 +93,17 @@ async function findRun({ streams }: Context, runs: Runs, file: string, id: strin
   if (!isInput && !(await runs.isWhole(run, output)))
     throw new Refusal('explain.other_rows', { file, input: typed(run.file), run: run.id })
   return run
+}
+
+/**
+ * Returns the runs that wrote an output, or its `.partial`: while that is there, it is all that a run has written that is not
+ * finished, and the output is that of an earlier one.
+ */
+function writersOf(wrote: readonly Run[], output: string, isPartial: boolean): readonly Run[] {
+  if (!isPartial && !existsSync(`${output}.partial`)) return wrote
+  const isUnfinished = (run: Run) => run.output === output && run.status !== 'finished'
+  const named = wrote.filter((run) => isUnfinished(run) === isPartial)
+  return named.length === 0 ? wrote : named
 }
 
 /** What rows are explained with. */
@@ -131,6 +143,9 @@ async function explainLookup(
     from_run: found?.originRun ?? null,
     // Single lookups are in no run that a person knows.
     from_row: found?.originRun && found.originRow !== null ? found.originRow + 1 : null,
+    // What a proxy answers from its store, a member of the team has paid for.
+    team_store: typeof found?.payer === 'string',
+    paid_by: found?.payer || null,
     credits: found?.cost ?? 0,
     credits_held: found?.held ?? 0,
     asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
@@ -466,13 +481,15 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
   const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
   const origin = source === 'reused' && from_row === null ? ', the answer to a lookup outside of runs' : ofRow
+  const payer = facts.paid_by === null ? '' : `, paid by ${facts.paid_by}`
+  const team = facts.team_store ? `, from the team's store${payer}` : ''
   const days = facts.age_days === 0 ? 'today' : `${countOf(Number(facts.age_days), 'day', 'days')} ago`
   const age = facts.age_days === null ? '' : `, ${days}`
   const isKnown = operations().some(({ id }) => id === operation)
   const command = isKnown ? operationOf(operation as OperationId).command : operation
   const lines = [
     `Row ${row} of run ${run}: ${command} at ${target}`,
-    `Status: ${status === 'none' ? 'not looked up' : status}${source === null ? '' : ` (${source}${origin})`}`,
+    `Status: ${status === 'none' ? 'not looked up' : status}${source === null ? '' : ` (${source}${origin}${team})`}`,
     `Cost: ${countOf(Number(credits), 'credit', 'credits')}${credits_held === 0 ? '' : `, ${credits_held} held`}`,
     ...(facts.asked_at === null ? [] : [`Asked: ${facts.asked_at}`]),
     ...(facts.answered_at === null

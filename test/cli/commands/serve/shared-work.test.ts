@@ -117,7 +117,7 @@ describe('work that members of a proxy start', () => {
     await work()
     const found = await waiting
     expect(found.json()).toMatchObject({ status: 'finished', email: 'ann@acme.example' })
-    expect(found.headers.get('cache-status')).toBe('prospect; hit')
+    expect(found.headers.get('cache-status')).toBe('prospect; hit; detail="me@localhost"')
     expect(await spent()).toBe(3)
     const other = { firstname: 'Bob' }
     await sync(me, other)
