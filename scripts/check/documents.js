@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { commandMap, generatedDocs } from '../docs/generate.js'
 import { root } from '../run.js'
 
-const pagesAbove = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md']
+const pagesAbove = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'test/README.md']
 
 /** What is wrong with the documents, one sentence each. */
 export async function documentProblems() {

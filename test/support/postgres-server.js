@@ -4,7 +4,17 @@
  * which goes with the one above it; id of the process; settings that this server has instead of those of the tests.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, cpSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -72,7 +82,8 @@ try {
   chmodSync(folder, 0o700)
   if (isRoot) chownSync(folder, nobody.uid, nobody.gid)
   const bin = join(installation(), 'bin')
-  initialise(bin)
+  // What is there already was copied from a server that this one follows.
+  if (!existsSync(data)) initialise(bin)
   let server
   let isCrashing = false
   const stop = () => server.kill('SIGQUIT')

@@ -1,6 +1,17 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -57,11 +68,11 @@ async function socket(): Promise<string> {
 }
 
 /** Starts a server that ends with a process, and notes who looks after it. */
-function start(above: string, served: number): void {
+function start(above: string, served: number, settings: readonly string[] = []): void {
   // It runs as somebody else where the tests run as root; its own folder in this one is private.
   chmodSync(above, 0o711)
   const program = fileURLToPath(new URL('postgres-server.js', import.meta.url))
-  const args = [program, join(above, 'server'), String(served)]
+  const args = [program, join(above, 'server'), String(served), ...settings]
   const child = spawn(process.execPath, args, { detached: true, stdio: 'ignore' })
   writeFileSync(join(above, 'pid'), String(child.pid))
   child.unref()
@@ -98,10 +109,9 @@ async function answers(folder: string): Promise<boolean> {
 }
 
 /** Starts a server of one test's own, which can crash. */
-export async function ownServer() {
-  const above = newFolder()
-  mkdirSync(above)
-  start(above, process.pid)
+export async function ownServer(above = newFolder(), settings: readonly string[] = []) {
+  mkdirSync(above, { recursive: true })
+  start(above, process.pid, settings)
   const folder = join(above, 'server')
   await running(folder)
   const sql = (text: string) => asOwner(folder, 'postgres', text)
@@ -123,8 +133,42 @@ export async function ownServer() {
       writeFileSync(join(folder, 'data', 'standby.signal'), '')
       await crash()
     },
+    /** Starts a server that follows this one, which acknowledges nothing from now on that the other one has not kept. */
+    synchronousStandby: async () => {
+      const other = newFolder()
+      await copyData(folder, join(other, 'server'))
+      const standby = await ownServer(other, [`primary_conninfo=host=${folder} port=${port} user=postgres`])
+      await sql(`ALTER SYSTEM SET synchronous_standby_names = '*'`)
+      await sql('SELECT pg_reload_conf()')
+      while ((await sql('SELECT sync_state FROM pg_stat_replication'))[0]?.sync_state !== 'sync')
+        await pause(50)
+      return standby
+    },
     stop: () => stop(above),
   }
+}
+
+/** Copies the data of a running server, as the beginning of one that follows it. */
+async function copyData(from: string, to: string): Promise<void> {
+  const client = new Client({ host: from, port, user: 'postgres', database: 'postgres' })
+  await client.connect()
+  await client.query("SELECT pg_backup_start('standby', true)")
+  mkdirSync(to, { recursive: true })
+  const data = join(to, 'data')
+  // It keeps the owner, who runs the server. A temporary file may go meanwhile, which the server does not miss.
+  spawnSync('cp', ['-a', join(from, 'data'), data])
+  for (const name of readdirSync(join(data, 'pg_wal'), { withFileTypes: true }))
+    if (name.isFile()) rmSync(join(data, 'pg_wal', name.name))
+  rmSync(join(data, 'postmaster.pid'))
+  const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop()')
+  await client.end()
+  const { uid, gid } = statSync(data)
+  const write = (name: string, text: string) => {
+    writeFileSync(join(data, name), text)
+    chownSync(join(data, name), uid, gid)
+  }
+  write('backup_label', String(rows[0].labelfile))
+  write('standby.signal', '')
 }
 
 /** A place in a real PostgreSQL that nobody else uses. */
