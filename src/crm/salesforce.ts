@@ -1,4 +1,4 @@
-import { type Fields, isObject, once, resultOr, withoutUndefined } from '../api/values/objects.js'
+import { type Fields, isObject, once, withoutUndefined } from '../api/values/objects.js'
 import { listOf, timeOf, wholeIn } from './answers.js'
 import {
   BatchRefused,
@@ -360,15 +360,8 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
   }
 }
 
-/** Returns the session that was given for a key: as it is, or in what `sf org display --json` prints. */
-function sessionIn(key: string): string | undefined {
-  const read: unknown = key.trimStart().startsWith('{')
-    ? resultOr(undefined, () => JSON.parse(key))
-    : undefined
-  const { result } = isObject(read) ? read : {}
-  if (isObject(result) && typeof result.accessToken === 'string') return result.accessToken
-  return /^00D\w{12,15}!/.test(key) ? key : undefined
-}
+/** Returns the session that was given for a key, such as the access token that `sf org display` prints. */
+const sessionIn = (key: string): string | undefined => (/^00D\w{12,15}!/.test(key) ? key : undefined)
 
 /** The key and the secret of an app are divided by a colon. */
 function halvesOf(key: string): readonly [string, string] {

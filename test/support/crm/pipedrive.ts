@@ -319,7 +319,6 @@ export async function fakePipedrive(account: PipedriveAccount = {}) {
       'x-daily-ratelimit-token-remaining': String(day.left()),
     }),
   })
-  const emailOf = (held: Fields) => (held.emails as readonly { value: string }[] | undefined)?.[0]?.value
   return {
     ...server,
     ...records,
@@ -328,10 +327,5 @@ export async function fakePipedrive(account: PipedriveAccount = {}) {
     fields,
     /** Tokens that were used up today. */
     spent: () => tokens - day.left(),
-    /** Addresses that several people have. */
-    duplicateEmails: (): readonly string[] => {
-      const all = records.persons.live().map(({ fields: held }) => emailOf(held)?.toLowerCase())
-      return [...new Set(all.filter((email, at) => email && all.indexOf(email) !== at) as string[])]
-    },
   }
 }

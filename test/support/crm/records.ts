@@ -129,11 +129,11 @@ export class Records {
     return [...this.#seen.values()].filter((held) => !held.isArchived)
   }
 
-  /** Returns the values of a field that several records have. */
-  duplicates(field: string): readonly string[] {
+  /** Returns the values that several records have, in a field or by a function of their fields. */
+  duplicates(key: string | ((fields: Fields) => unknown)): readonly string[] {
     const count = new Map<string, number>()
     for (const { fields } of this.live()) {
-      const value = spelled(fields[field] ?? '')
+      const value = spelled((typeof key === 'string' ? fields[key] : key(fields)) ?? '')
       if (value) count.set(value, (count.get(value) ?? 0) + 1)
     }
     return [...count].filter(([, times]) => times > 1).map(([value]) => value)
