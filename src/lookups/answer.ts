@@ -63,8 +63,15 @@ export interface Accepted {
 
 export type RowStatus = 'found' | 'not_found' | 'invalid' | 'failed' | 'skipped' | 'known' | 'suppressed'
 
-/** Where an answer came from: a call, the store of earlier runs, or an equal row of this file. */
-export type AnswerSource = 'live' | 'store' | 'duplicate'
+/**
+ * Where an answer came from: a call, what others behind the same proxy have paid for, the store of earlier runs, or an equal row
+ * of this file.
+ */
+export type AnswerSource = 'live' | 'team' | 'store' | 'duplicate'
+
+/** Returns where the answer of a call came from. */
+export const sourceOfCall = ({ ageMs, credits }: Pick<RowAnswer, 'ageMs' | 'credits'>): AnswerSource =>
+  ageMs !== undefined && credits === 0 ? 'team' : 'live'
 
 export interface RowAnswer {
   readonly status: RowStatus

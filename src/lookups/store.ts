@@ -280,15 +280,16 @@ const unlessForgotten = (column: string, value: string) =>
   `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
 const endSql = `UPDATE lookups SET ${unlessForgotten('state', '?')}, ${unlessForgotten('error', '?')},
   ${unlessForgotten('body', '?')}, identity = CASE WHEN ? = 1 THEN NULL ELSE identity END,
-  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, payer = ?, answered_at = ? WHERE run = ? AND row = ?`
+  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, payer = ?, answered_at = ?, source = ?
+  WHERE run = ? AND row = ?`
 const endListSql = `UPDATE lookups SET ${unlessForgotten('state', 'v.state')}, ${unlessForgotten('error', 'v.error')},
   ${unlessForgotten('body', 'v.body')}, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
   input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, payer = v.payer,
-  answered_at = v.answered_at
+  answered_at = v.answered_at, source = v.source
   FROM (SELECT value ->> 0 AS state, value ->> 1 AS error, value ->> 2 AS body, CAST(value ->> 3 AS BIGINT) AS cut,
     CAST(value ->> 4 AS BIGINT) AS stays, CAST(value ->> 5 AS BIGINT) AS held, CAST(value ->> 6 AS BIGINT) AS cost,
-    value ->> 7 AS payer, CAST(value ->> 8 AS BIGINT) AS answered_at, CAST(value ->> 9 AS BIGINT) AS run,
-    CAST(value ->> 10 AS BIGINT) AS row FROM json_each(?)) AS v
+    value ->> 7 AS payer, CAST(value ->> 8 AS BIGINT) AS answered_at, value ->> 9 AS source,
+    CAST(value ->> 10 AS BIGINT) AS run, CAST(value ->> 11 AS BIGINT) AS row FROM json_each(?)) AS v
   WHERE lookups.run = v.run AND lookups.row = v.row`
 
 /** Records how lookups ended. On a server it is one statement. */
@@ -564,7 +565,7 @@ class StoredLookups {
     if (state === 'asked' || state === 'accepted') return undefined
     if (state === 'unknown' && !missing && (this.#mayRepeat(kept) || retryUnknown)) return undefined
     if (state === 'failed' && !missing && !others) return undefined
-    const stored = source === 'store' ? { storedAt: storedAt ?? 0 } : {}
+    const stored = source === 'store' || source === 'team' ? { storedAt: storedAt ?? 0 } : {}
     return { answer: answerOf(kept), source, credits: cost, kept: true, ...stored }
   }
 
@@ -1051,6 +1052,7 @@ class StoredLookups {
           credits,
           payer,
           now - ageMs,
+          source,
           number,
           ordinal,
         ])

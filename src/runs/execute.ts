@@ -14,6 +14,7 @@ import {
   longestInProgressMs,
   lostAnswer,
   type RowAnswer,
+  sourceOfCall,
   unknownAnswer,
 } from '../lookups/answer.js'
 import { NumberMap } from '../lookups/numbers.js'
@@ -114,7 +115,7 @@ class Runner {
   }
 
   #answered(state: RowState, answer: RowAnswer): void {
-    this.#writer.add({ ...rowOf(state), answer, source: 'live', ask: state.ask })
+    this.#writer.add({ ...rowOf(state), answer, source: sourceOfCall(answer), ask: state.ask })
     this.#launcher.note(state, answer)
   }
 
@@ -378,7 +379,9 @@ class Calls {
       if (came === 'unsent') this.ports.sending(state, false)
       const answer = came === 'unsent' ? undefined : came
       if (answer) this.ports.answered(state, answer)
-      state.settle(answer && { answer, source: 'live', credits: answer.credits })
+      const source = answer && sourceOfCall(answer)
+      const stored = source === 'team' ? { storedAt: this.ports.batch.time.now() - (answer?.ageMs ?? 0) } : {}
+      state.settle(answer && source && { answer, source, credits: answer.credits, ...stored })
     } catch (error) {
       this.isCertain = false
       this.ports.stopReason.fail(error)

@@ -332,7 +332,7 @@ describe('--summary-json', () => {
       not_asked: [],
       not_understood: [],
       oldest_in_store: null,
-      sources: { lookup: 2, reused: 0, duplicate: 1 },
+      sources: { lookup: 2, reused: 0, team: 0, duplicate: 1 },
       source: null,
       credits: 1,
       credits_before: 0,

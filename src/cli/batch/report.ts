@@ -67,7 +67,7 @@ export async function showReport(
   for (const line of formatSelection(selection)) context.notify(line)
   const { oldest_stored: oldest } = report
   const oldestMs = oldest === undefined ? undefined : context.clock.now() - oldest
-  const reused = formatReused(report.stored, report.rows, oldestMs)
+  const reused = formatReused(report.stored + report.team, report.rows, oldestMs, wordOf(report))
   // With --refresh, what is reused are the answers of a sample.
   if (reused !== '')
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
@@ -117,6 +117,14 @@ async function showSource(
   const lacking = isMissing ? await describeMissingData(context, { operation, input }) : undefined
   notifySourceAtEnd(context, source, isMissing)
   if (lacking !== undefined) context.notify(lacking)
+}
+
+/** Says whose the answers are that are reused. */
+const wordOf = ({ stored, team }: RunReport): string => {
+  if (team === 0) return ' reused'
+  return stored === 0
+    ? ' paid for by your team'
+    : ` reused, ${formatNumber(team)} of them paid for by your team`
 }
 
 /** Returns how to resume the run, not with `--fresh`: the same command would start a new run. */
@@ -268,7 +276,17 @@ async function createSummary(
   const source = ended?.run ? sourceOfRun(ended.run) : await context.source()
   const { budget: _, ...stopped } = stop ?? {}
   const { report = emptyReport, run, rejects, selection } = ended ?? {}
-  const { live, stored, oldest_stored: oldest, duplicates, seconds, output, partial, ...counts } = report
+  const {
+    live,
+    team,
+    stored,
+    oldest_stored: oldest,
+    duplicates,
+    seconds,
+    output,
+    partial,
+    ...counts
+  } = report
   return {
     // null when no run was begun or recorded.
     run: run?.id ?? null,
@@ -289,7 +307,8 @@ async function createSummary(
     written: selection?.written ?? null,
     ...(selection ? { where_doubtful: selection.doubtful } : {}),
     oldest_in_store: oldest === undefined ? null : isoTime(oldest),
-    sources: { lookup: live, reused: stored, duplicate: duplicates },
+    // `team`: those of the reused that a proxy had, which others behind it have paid for.
+    sources: { lookup: live, reused: stored + team, team, duplicate: duplicates },
     // null where it is not known.
     source: source ?? null,
     files: {

@@ -71,7 +71,7 @@ export async function sendAndPrint(context: Context, request: OperationRequest):
 /** Returns the body of a reply that was stored as JSON says it, in the words of a batch. */
 export function withSource(context: Context, reply: Reply): unknown {
   if (!isFromStore(reply) || !isJson(context) || !isObject(reply.body)) return reply.body
-  return { ...reply.body, _credits: 0, _source: sourceNames.store }
+  return { ...reply.body, _credits: 0, _source: sourceNames.team }
 }
 
 /** Whether a result has no records: a total of 0, or lists that are all empty. */

@@ -163,7 +163,7 @@ export function progressParts(
   { budget, balance }: Money = {},
 ): readonly ProgressPart[] {
   const { rows, found = 0, credits = 0, total, replayed = 0, waitsUntil = 0 } = step
-  const { stored = 0, oldest_stored: oldest, credits_before: before = 0 } = step
+  const { stored = 0, team = 0, oldest_stored: oldest, credits_before: before = 0 } = step
   const perSecond = elapsedMs > 0 ? ((rows - replayed) * 1_000) / elapsedMs : 0
   const waitMs = waitsUntil - now
   const isWaiting = waitMs >= minWaitMs
@@ -171,7 +171,7 @@ export function progressParts(
     [total ? `${Math.floor(Math.min(1, rows / total) * 100)} %` : '', 0],
     [total === undefined ? countRows(rows) : `${formatNumber(rows)} of ${formatNumber(total)} rows`, 2],
     [`${formatNumber(found)} found`, 3],
-    [formatReused(stored, undefined, oldest === undefined ? undefined : now - oldest), 9],
+    [formatReused(stored + team, undefined, oldest === undefined ? undefined : now - oldest), 9],
     [
       budget === undefined ? formatCredits(credits) : `${formatNumber(credits)} of ${formatCredits(budget)}`,
       4,

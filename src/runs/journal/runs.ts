@@ -1,4 +1,4 @@
-import type { RowStatus } from '../../lookups/answer.js'
+import type { AnswerSource, RowStatus } from '../../lookups/answer.js'
 import { countBudget, scopesOf } from '../../lookups/budgets.js'
 import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
 import { type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
@@ -135,7 +135,7 @@ export interface RunFilter {
 /** What is recorded of a row; `origin` is the row whose answer it took. */
 export interface RowLookup {
   readonly state: string
-  readonly source: 'live' | 'store' | 'duplicate'
+  readonly source: AnswerSource
   readonly cost: number
   readonly held: number
   readonly error: string | null
@@ -282,7 +282,7 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
 }
 
 // Answers that serve other runs stay. Rows of a killed run may have been paid without an answer on record.
-const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source <> 'live' OR identity IS NULL
+const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source IN ('store', 'duplicate') OR identity IS NULL
   OR state NOT IN ('found', 'not_found'))`
 
 // Rows of one that is recorded as stopped are open where the command that recorded it could not settle them.

@@ -391,6 +391,7 @@ export function statusValue(row: OutputRow, name: string): string | number | nul
 /** The source of an answer as outputs name it. In the API, `live` means something else. */
 export const sourceNames: Readonly<Record<AnswerSource, string>> = {
   live: 'lookup',
+  team: 'reused',
   store: 'reused',
   duplicate: 'duplicate',
 }

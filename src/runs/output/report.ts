@@ -82,6 +82,8 @@ export const noRows = {
   suppressed: 0,
   /** Rows that were answered by a call. */
   live: 0,
+  /** Rows that a proxy answered from what others behind it have paid for. */
+  team: 0,
   /** Rows that took an answer of an earlier run. */
   stored: 0,
   /** Rows that took the answer of an equal row. */
@@ -130,7 +132,7 @@ export interface Progress {
   stop(): void
 }
 
-const countOf = { live: 'live', store: 'stored', duplicate: 'duplicates' } as const
+const countOf = { live: 'live', team: 'team', store: 'stored', duplicate: 'duplicates' } as const
 
 /** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */
 export class Tally {

@@ -90,7 +90,8 @@ CREATE TABLE run_files (
 -- lookups; an answer without `identity` serves its own run only, and one without `hash` follows an equal row of its run.
 -- Where a proxy shares a key, `payer` is the email of the member who paid: at the proxy, and of what comes from its store also
 -- on the machines of others; '' where the proxy does not say who.
--- `source` is `store` or `duplicate` for a row that takes the answer of another one, which `from_run` and `from_row` name.
+-- `source` is `team` for an answer that a proxy had, and `store` or `duplicate` for a row that takes the answer of another
+-- one, which `from_run` and `from_row` name.
 CREATE TABLE lookups (
   run {integer} NOT NULL,
   row BIGINT NOT NULL,

@@ -40,12 +40,12 @@ it('says of an answer from the store of a proxy who of the team paid for it, and
   store.close()
   await bob('accounts enrich --csv in.csv -o out.csv')
   expect(await explained(there, 'out.csv', 2)).toMatchObject({
-    ...{ source: 'lookup', credits: 0, team_store: true, paid_by: 'ann@acme.example', age_days: 3 },
+    ...{ source: 'reused', credits: 0, team_store: true, paid_by: 'ann@acme.example', age_days: 3 },
     values: { name: 'Robots 1' },
   })
   expect(await explained(there, 'out.csv', 3)).toMatchObject({ status: 'not_found', team_store: false })
   const { stdout } = await there.run('explain out.csv --row 2 --column name --format table')
-  expect(stdout).toContain("Status: found (lookup, from the team's store, paid by ann@acme.example)\n")
+  expect(stdout).toContain("Status: found (reused, from the team's store, paid by ann@acme.example)\n")
   expect(stdout).toMatch(/^Answered: \S+, 3 days ago$/m)
   // What it is taken from again is still theirs.
   await bob('accounts enrich --csv in.csv -o again.csv --fresh')

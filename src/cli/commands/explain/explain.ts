@@ -480,7 +480,8 @@ function textOfFlow(
 function textOf({ values, providers, ...facts }: Explained, look: Look): string {
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
   const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
-  const origin = source === 'reused' && from_row === null ? ', the answer to a lookup outside of runs' : ofRow
+  const isSingle = source === 'reused' && from_row === null && !facts.team_store
+  const origin = isSingle ? ', the answer to a lookup outside of runs' : ofRow
   const payer = facts.paid_by === null ? '' : `, paid by ${facts.paid_by}`
   const team = facts.team_store ? `, from the team's store${payer}` : ''
   const days = facts.age_days === 0 ? 'today' : `${countOf(Number(facts.age_days), 'day', 'days')} ago`

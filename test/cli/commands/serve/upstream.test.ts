@@ -233,6 +233,30 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
     await there(`${batch} --refresh`, stdin)
     expect(await spent()).toBe(3)
   })
+
+  it('is named as that of the team by the batch of a member, in its rows, its summary and when it is written again', async () => {
+    const { baseUrl, other, domain, lookUp, server, spent } = await both()
+    await server.machine.fill('companies', 'name,domain\nA,a-one.example\n')
+    await lookUp()
+    const there = perMember(baseUrl, other)
+    const batch = `accounts enrich --csv - -o ${there.path('out.csv')} --summary-json ${there.path('sum.json')} ${words}`
+    for (const isAgain of [false, true]) {
+      const { stderr } = await ends(there(batch, `domain\n${domain}\na-one.example\n`), 0)
+      expect(stderr).toMatch(/^1 of 2 paid for by your team, the oldest \d+ s old; --refresh asks again\.$/m)
+      const rows = there.rows('out.csv')
+      expect(rows.map(({ _source, _credits }) => [_source, _credits])).toEqual([
+        ['reused', '0'],
+        ['lookup', '1'],
+      ])
+      const { sources, oldest_in_store: oldest } = JSON.parse(there.read('sum.json')) as Record<
+        string,
+        unknown
+      >
+      expect([sources, isAgain]).toEqual([{ lookup: 1, reused: 1, team: 1, duplicate: 0 }, isAgain])
+      expect(Date.parse(String(oldest))).toBeLessThanOrEqual(Date.now())
+    }
+    expect(await spent()).toBe(2)
+  })
 })
 
 /** Returns commands of a member's own machine, at a proxy. */
@@ -240,5 +264,5 @@ function perMember(baseUrl: string, key: string) {
   const one = machine()
   onTestFinished(() => one.remove())
   const env = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
-  return (line: string, stdin = '') => one.run(line, { env, stdin })
+  return Object.assign((line: string, stdin = '') => one.run(line, { env, stdin }), one)
 }
