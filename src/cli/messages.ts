@@ -358,6 +358,7 @@ const messages: Readonly<Record<string, Message>> = {
   'flow.no_since': { text: 'since needs a step that looks rows up.', hint: 'It leaves out the rows that this step has had.' },
   'flow.no_steps': { text: 'steps needs a list of steps.', hint: 'For example: steps: [accounts.enrich]' },
   'flow.no_table': { text: '{path} writes no CSV file or workbook that can be read.' },
+  'flow.only_if_people': { text: 'leads.search makes rows about people of companies, so that no row can pass by it.', hint: 'Put keep: before it, with the same condition.' },
   'flow.other_rows': { text: ({ operation }) => (String(operation).startsWith('leads.search') ? 'leads.search finds the people of companies, and the rows here are people.' : `${operation} is for people, and the rows here are companies.`), hint: ({ operation }) => (String(operation).startsWith('leads.search') ? '' : 'Find people first, with leads.search.') },
   'flow.same_output': { text: 'Another output writes {path}, too.', hint: 'Name another file.' },
   'flow.too_long': { text: 'The file is longer than {max,} bytes.' },
@@ -644,7 +645,7 @@ export function describe(what: Refusal | Note): string {
   const known = messages[code]
   if (!known) return what instanceof Refusal ? what.message : code
   const { option } = details
-  const isOption = code.startsWith('expression.') && option !== 'keep' && !String(option).includes('.')
+  const isOption = code.startsWith('expression.') && !/^(?:keep|only_if)$|\./.test(String(option))
   const text = fill(known.text, isOption ? { ...details, option: `--${option}` } : details)
   return details.line === undefined ? text : `Line ${details.line}: ${text}`
 }

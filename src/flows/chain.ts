@@ -6,7 +6,7 @@ import { type OperationId, operation } from '../api/operations/table.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { aborted, type Fields, isObject, resultOr } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
-import { parseExpression } from '../lists/expressions.js'
+import { parseComputation, parseExpression, type Scope } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
 import { StopReason } from '../runs/flow-control.js'
@@ -22,6 +22,7 @@ import {
   type Filling,
   type FlowRow,
   fieldOf,
+  fieldReader,
   foundIn,
   identifyingBeside,
   type RowShape,
@@ -30,16 +31,18 @@ import {
   withResult,
 } from './fields.js'
 import type { FlowOutputs } from './outputs.js'
-import type { CommandStep, HttpStep, KeepStep, Step } from './read.js'
+import { type CommandStep, type HttpStep, isRowStep, type RowStep, type Step } from './read.js'
 
 export interface StepCount {
   readonly step: string
   /** Whether it is the search that the rows come from. */
   readonly isSource?: true
-  /** Id of its run; null for a condition. */
+  /** Id of its run; null for a step that asks nobody. */
   run: string | null
   /** Rows that came to it. */
   in: number
+  /** Rows that its condition lets pass by; absent where it has none. */
+  passed_by?: number
   /** Rows that it found something for; those of which a condition is true. */
   found: number
   /** Rows that are about a company or person that an earlier row is about. */
@@ -59,6 +62,8 @@ export interface StepCount {
   not_asked?: readonly SkippedRows[]
   /** Answers that are, or may be, about other rows; absent where there are none. */
   suspect?: RunReport['suspect']
+  /** How many rows it was given before a limit behind it was reached; absent where none was. */
+  cut_at?: number
 }
 
 /** Returns how a person calls the steps of a flow: by number and name, the search of the input by its name. */
@@ -72,7 +77,7 @@ export interface FlowStop extends RunStop {
   readonly step: string
 }
 
-export type RunStep = Exclude<Step, KeepStep>
+export type RunStep = Exclude<Step, RowStep>
 
 /** A step as a run that is ready to be executed, like that of a batch (decision 22). */
 export interface Stage {
@@ -194,8 +199,8 @@ function customLookup(
 /** Whether a row has left the flow. */
 const hasLeft = ({ cells }: Pick<CsvRow, 'cells'>): boolean => cells.length === 0
 
-function cellsOf(step: RunStep, { line, fields }: FlowRow): readonly string[] {
-  if (!fields) return []
+function cellsOf(step: RunStep, { line, fields }: FlowRow, isAsked: boolean): readonly string[] {
+  if (!fields || !isAsked) return []
   if (step.kind !== 'lookup') return [String(line), toJson(fields)]
   const values = [...step.filling, ...besideOf(step)].map(([, paths]) => {
     for (const path of paths) {
@@ -212,6 +217,8 @@ function rowsAfter(
   step: RunStep,
   { line, fields, status, source, body, error }: OutputRow,
 ): readonly FlowRow[] {
+  // What passes by a step stays as it is.
+  if (status === 'skipped') return [{ line, fields }]
   const isOn = fields !== undefined && (status === 'found' || status === 'not_found')
   if (step.kind !== 'lookup')
     return [{ line, fields: isOn ? { ...fields, ...(isObject(body) ? body : {}) } : undefined }]
@@ -240,6 +247,8 @@ const listIn = (body: unknown): readonly unknown[] => {
 
 /** Rows that go from step to step at once, and how often that many wait between two steps. */
 const chunkRows = 256
+/** The same where a limit may be reached meanwhile. */
+const slicedRows = 8
 const chunksBetween = 4
 
 /** The steps of a flow, each of which takes the rows of the one before it. */
@@ -253,7 +262,15 @@ export class Chain {
   leftAlone: readonly string[] = []
   #isCut = false
   #first: Stage | undefined
-  readonly #conditions = new Map<Step, (row: Fields) => boolean>()
+  readonly #workers = new Map<Step, RowWorker>()
+  /** By step with a run, which rows are asked about; absent where all are. */
+  readonly #asked = new Map<Step, ((row: Fields) => boolean) | undefined>()
+  /** By step that asks nobody, how many places have come to it. */
+  readonly #places = new Map<number, number>()
+  /** By step, the places of rows that a limit took out of the flow. */
+  readonly over = new Map<number, number[]>()
+  /** The last step whose limit is reached; those before it need no further rows. */
+  #fullAt = -1
 
   constructor(
     private readonly steps: readonly Step[],
@@ -262,6 +279,8 @@ export class Chain {
     /** What the rows are at the end. */
     private readonly end: RowShape,
     private readonly known: KnownRows | undefined,
+    /** What is recorded of a flow that has finished. */
+    private readonly finished: readonly StepCount[] = [],
   ) {
     this.counts = steps.map((step) => ({
       ...(isSource(step) ? { isSource: true } : {}),
@@ -287,9 +306,11 @@ export class Chain {
     onProgress: () => void,
   ): Promise<FlowStop | undefined> {
     for (const step of this.steps)
-      if (step.kind === 'keep') this.#conditions.set(step, await openCondition(step))
+      if (isRowStep(step)) this.#workers.set(step, await openWorker(step))
+      else this.#asked.set(step, await openOnlyIf(step))
     let rows: AsyncIterable<readonly FlowRow[]> = this.#begin(input, most)
-    const isOpen = () => this.#isCut || this.hasMore
+    const isOpen = (stage: Stage) =>
+      this.#isCut || this.hasMore || this.#countOf(stage.step).cut_at !== undefined
     const reports: Promise<readonly [Stage, RunReport]>[] = []
     for (const [at, stage] of this.stages.entries()) {
       const passage = createPassage()
@@ -307,7 +328,7 @@ export class Chain {
         },
         // It is asked for at the end: a run is finished only where it had all rows.
         get hasMore() {
-          return isOpen()
+          return isOpen(stage)
         },
       })
       reports.push(report.then((ended) => [stage, ended] as const))
@@ -360,7 +381,7 @@ export class Chain {
     let left = most
     for await (const rows of input) {
       if (left === 0 && rows.length > 0) this.hasMore = true
-      if (this.hasMore) return
+      if (this.hasMore || this.#fullAt >= 0) return
       const taken = rows.slice(0, left)
       this.hasMore = taken.length < rows.length
       left -= taken.length
@@ -370,20 +391,43 @@ export class Chain {
 
   async *#cellsFor(stage: Stage, rows: AsyncIterable<readonly FlowRow[]>): AsyncGenerator<readonly CsvRow[]> {
     let isDone = false
+    const at = this.steps.indexOf(stage.step)
+    const count = this.#countOf(stage.step)
+    const asks = this.#asked.get(stage.step)
+    // Written again, a flow that has finished takes the rows that it had taken.
+    const most = this.finished[at]?.cut_at
+    let given = 0
     try {
-      for await (const chunk of rows) {
-        for (const { fields } of chunk) {
+      for await (const chunk of slices(rows, most ?? (this.#hasLimit(at) ? slicedRows : chunkRows))) {
+        const taken = most === undefined ? chunk : chunk.slice(0, most - given)
+        const asked = taken.map(({ fields }) => fields !== undefined && asks?.(fields) !== false)
+        for (const [place, { fields }] of taken.entries()) {
           if (!fields) continue
-          this.#countOf(stage.step).in++
-          stage.expect?.(fields)
+          count.in++
+          if (asked[place]) stage.expect?.(fields)
+          else count.passed_by = (count.passed_by ?? 0) + 1
         }
-        yield chunk.map((row) => ({ line: row.line, cells: cellsOf(stage.step, row), fields: row.fields }))
+        given += taken.length
+        yield taken.map((row, place) => ({
+          line: row.line,
+          cells: cellsOf(stage.step, row, asked[place] === true),
+          fields: row.fields,
+        }))
+        if (most === undefined ? this.#fullAt > at : given >= most) {
+          count.cut_at = given
+          break
+        }
       }
       isDone = true
     } finally {
       // The steps before it must not go on paying for rows that go nowhere.
       if (!isDone) this.#end(stage)
     }
+  }
+
+  /** Whether a limit behind a step may end what it is given. */
+  #hasLimit(at: number): boolean {
+    return this.steps.some(({ kind }, other) => other > at && kind === 'limit')
   }
 
   #end(stage: Stage): void {
@@ -433,18 +477,26 @@ export class Chain {
       : rows
     for (let at = from; ; at++) {
       const step = this.steps[at]
-      const condition = step && this.#conditions.get(step)
+      const worker = step && this.#workers.get(step)
       const count = this.counts[at]
-      if (!condition || !count) return kept
-      kept = kept.map((row) => {
-        if (!row.fields) return row
-        count.in++
-        if (!condition(row.fields)) return { line: row.line, fields: undefined }
-        count.found++
-        count.out++
-        return row
-      })
+      if (!worker || !count) return kept
+      kept = kept.map((row) => this.#workOn(row, at, worker, count))
+      if (worker.isFull()) this.#fullAt = Math.max(this.#fullAt, at)
     }
+  }
+
+  #workOn(row: FlowRow, at: number, { work, isLimit }: RowWorker, count: StepCount): FlowRow {
+    const place = this.#places.get(at) ?? 0
+    this.#places.set(at, place + 1)
+    if (!row.fields) return row
+    count.in++
+    const done = work(row.fields)
+    if (done.is === 'passed') count.passed_by = (count.passed_by ?? 0) + 1
+    else if (done.is === 'found') count.found++
+    if (done.is === 'duplicate') count.duplicates++
+    if (done.fields) count.out++
+    else if (isLimit) this.over.get(at)?.push(place) ?? this.over.set(at, [place])
+    return { ...row, fields: done.fields }
   }
 
   #countOf(step: Step): StepCount {
@@ -454,20 +506,92 @@ export class Chain {
 
 const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
 
-/** Returns the test of a condition, for which what a row lacks is null. */
-async function openCondition({ keep, before }: KeepStep & Pick<Step, 'before'>) {
-  const { test } = await parseExpression(keep, before.fields, 'keep')
-  const names = Object.keys(before.fields).filter((name) => keep.includes(name))
+/** What became of a row in a step that asks nobody; `fields` are absent where it leaves the flow. */
+interface Worked {
+  readonly is: 'found' | 'duplicate' | 'passed' | 'left'
+  readonly fields?: Fields
+}
+
+/** What a step that asks nobody does with one row after the other. */
+interface RowWorker {
+  work(row: Fields): Worked
+  /** Whether no further row goes on. */
+  isFull(): boolean
+  readonly isLimit?: boolean
+}
+
+/** Returns what reads the values of a row that expressions name; what a row lacks is null. */
+function valuesReader(fields: Scope, texts: readonly string[]) {
+  const names = Object.keys(fields).filter((name) => texts.some((text) => text.includes(name)))
   const values: Record<string, unknown> = {}
-  return (row: Fields): boolean => {
+  return (row: Fields): Readonly<Record<string, unknown>> => {
     for (const name of names) values[name] = row[name] ?? null
-    return test(values)
+    return values
   }
 }
 
-function* chunks(rows: readonly FlowRow[]): Generator<readonly FlowRow[]> {
-  if (rows.length <= chunkRows) yield rows
-  else for (let at = 0; at < rows.length; at += chunkRows) yield rows.slice(at, at + chunkRows)
+async function openCondition(text: string, { before: { fields } }: Pick<Step, 'before'>, option: string) {
+  const { test } = await parseExpression(text, fields, option)
+  const read = valuesReader(fields, [text])
+  return (row: Fields): boolean => test(read(row))
+}
+
+const openOnlyIf = async (step: Step): Promise<((row: Fields) => boolean) | undefined> =>
+  'only_if' in step && step.only_if !== undefined ? openCondition(step.only_if, step, 'only_if') : undefined
+
+async function openWorker(step: RowStep & Step): Promise<RowWorker> {
+  const isFull = () => false
+  if (step.kind === 'keep') {
+    const test = await openCondition(step.keep, step, 'keep')
+    return { work: (row) => (test(row) ? { is: 'found', fields: row } : { is: 'left' }), isFull }
+  }
+  if (step.kind === 'limit') {
+    let taken = 0
+    const work = (row: Fields): Worked =>
+      taken < step.limit && ++taken ? { is: 'found', fields: row } : { is: 'left' }
+    return { work, isFull: () => taken >= step.limit, isLimit: true }
+  }
+  if (step.kind === 'distinct') {
+    const read = fieldReader([step.distinct].flat())
+    const seen = new Set<string>()
+    const work = (row: Fields): Worked => {
+      const values = read(row).map((value) => toCell(value).trim().toLowerCase())
+      const key = JSON.stringify(values)
+      // Rows that say nothing are not known to be the same.
+      if (seen.has(key) && values.some((value) => value !== '')) return { is: 'duplicate' }
+      seen.add(key)
+      return { is: 'found', fields: row }
+    }
+    return { work, isFull }
+  }
+  const { set, before } = step
+  const isAsked = await openOnlyIf(step)
+  const texts = Object.values(set).map(String)
+  const read = valuesReader(before.fields, texts)
+  const computations = await Promise.all(
+    Object.keys(set).map(
+      async (name, at) =>
+        [name, await parseComputation(texts[at] ?? '', before.fields, `set.${name}`)] as const,
+    ),
+  )
+  const work = (row: Fields): Worked => {
+    if (isAsked?.(row) === false) return { is: 'passed', fields: row }
+    const values = read(row)
+    const computed = computations.map(([name, { compute }]) => [name, compute(values)] as const)
+    const isWhole = computed.every(([, value]) => value !== undefined)
+    const fields = { ...row, ...Object.fromEntries(computed.map(([name, value]) => [name, value ?? null])) }
+    return { is: isWhole ? 'found' : 'left', fields }
+  }
+  return { work, isFull }
+}
+
+function* chunks(rows: readonly FlowRow[], size = chunkRows): Generator<readonly FlowRow[]> {
+  if (rows.length <= size) yield rows
+  else for (let at = 0; at < rows.length; at += size) yield rows.slice(at, at + size)
+}
+
+async function* slices(rows: AsyncIterable<readonly FlowRow[]>, size: number) {
+  for await (const chunk of rows) yield* chunks(chunk, size)
 }
 
 /** Creates the way to the next step. Writing waits while too many chunks are not taken; once that has left, they are lost. */

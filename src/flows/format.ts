@@ -44,9 +44,30 @@ export const inputKinds = {
   }),
 }
 
+const onlyIf = () => text().optional().describe('A condition in CEL: other rows pass by this step')
+
+/** Names of fields that a flow computes: conditions and expressions read them as they are. */
+const computedName = /^(?!(?:input|company|true|false|null|in)$)[A-Za-z_]\w*$/
+
 /** Kinds of steps that are no lookups, by the key that chooses them. */
 export const stepKinds = {
   keep: z.strictObject({ keep: text().describe('A condition in CEL: other rows leave the flow') }),
+  set: z.strictObject({
+    set: z
+      .record(
+        z.string().regex(computedName, 'must be a name of letters, digits and _, and not input or company'),
+        z.union([text(), z.number(), z.boolean()], 'must be an expression in CEL, such as "headcount * 2"'),
+      )
+      .refine((fields) => Object.keys(fields).length > 0, 'must name a field')
+      .describe('Fields of the row, by the expressions in CEL that compute them'),
+    only_if: onlyIf(),
+  }),
+  limit: z.strictObject({ limit: z.int().positive().describe('The most rows that go on') }),
+  distinct: z.strictObject({
+    distinct: z
+      .union([text(), texts()])
+      .describe('Fields: of rows with the same values in them, the first goes on'),
+  }),
   command: z.strictObject({
     command: z
       .array(text(), 'must be a list of the program and its arguments, such as [node, score.js]')
@@ -69,6 +90,7 @@ export const stepKinds = {
       .boolean()
       .optional()
       .describe('Show lines that are no answers on stderr, instead of ending the step'),
+    only_if: onlyIf(),
   }),
   http: z.strictObject({
     http: z.strictObject({
@@ -78,6 +100,7 @@ export const stepKinds = {
       result: z.record(z.string(), text()).describe('The fields of the row, by their paths in the answer'),
       per_second: z.number().positive().optional().describe('The most requests a second (default: 10)'),
     }),
+    only_if: onlyIf(),
   }),
 }
 
@@ -87,6 +110,7 @@ export const lookupExtras = z.strictObject({
     .record(z.string(), text())
     .optional()
     .describe('Fields of the request, by the fields of rows that fill them'),
+  only_if: onlyIf(),
 })
 
 const columns = () => texts().optional().describe('The columns, in this order (default: all)')

@@ -3,7 +3,7 @@ import { mostCredits, unitPrice } from '../engine/credits/cost.js'
 import { type BatchQuote, createQuote, noRowCounts, type Results } from '../runs/plan/quote.js'
 import type { Remaining } from '../runs/ports.js'
 import type { StepCount } from './chain.js'
-import type { LookupStep, Step } from './read.js'
+import { isRowStep, type LookupStep, type Step } from './read.js'
 
 /** A number that is not certain: the least, the one to expect, and the most. */
 export type Range = Readonly<Record<'min' | 'expected' | 'max', number>>
@@ -11,6 +11,8 @@ export type Range = Readonly<Record<'min' | 'expected' | 'max', number>>
 /** Shares of rows that go on, where no run of the flow says more: the least, the one to expect, and the most. */
 const usualShares = {
   keep: [0.05, 0.5, 1],
+  distinct: [0.1, 0.8, 1],
+  only_if: [0, 0.5, 1],
   // What was not found goes on; duplicates do not.
   lookup: [0.8, 1, 1],
   people: [0.1, 0.6, 1],
@@ -35,14 +37,35 @@ function sharesOf(
   step: Step,
   before: StepCount | undefined,
 ): { shares: readonly [number, number, number]; fromHistory: boolean } {
+  // What a limit lets through is not a share.
+  if (step.kind === 'set' || step.kind === 'limit')
+    return { shares: [1, 1, 1], fromHistory: before !== undefined }
   const isOfPeople = step.kind === 'lookup' && step.place === 'people'
   const each = isOfPeople ? Number(step.constants.limit) : 1
   if (before && before.in >= enoughRows) {
     const share = before.out / before.in
     return { shares: [share * 0.8, share, Math.min(each, share * 1.2)], fromHistory: true }
   }
-  const [min, expected, max] = usualShares[step.kind === 'keep' ? 'keep' : isOfPeople ? 'people' : 'lookup']
+  const [min, expected, max] = usualShares[isRowStep(step) ? step.kind : isOfPeople ? 'people' : 'lookup']
   return { shares: [min * each, expected * each, max * each], fromHistory: false }
+}
+
+/** Returns the rows that a limit lets through. */
+const limited = ({ min, expected, max }: Range, step: Step): Range =>
+  step.kind === 'limit'
+    ? {
+        min: Math.min(min, step.limit),
+        expected: Math.min(expected, step.limit),
+        max: Math.min(max, step.limit),
+      }
+    : { min, expected, max }
+
+/** Returns the rows that a step asks about: those that its condition does not let pass by. */
+function askedOf(coming: Range, step: Step, before: StepCount | undefined): Range {
+  if (!('only_if' in step) || step.only_if === undefined) return coming
+  if (!before || before.in < enoughRows) return times(coming, usualShares.only_if)
+  const share = 1 - (before.passed_by ?? 0) / before.in
+  return times(coming, [share * 0.8, share, Math.min(1, share * 1.2)])
 }
 
 /** What data vendors may cost for so many lookups; `expected` is null while too little is known. */
@@ -74,10 +97,11 @@ export async function quoteFlow(
   for (const [at, step] of steps.entries()) {
     const isSource = step.kind === 'lookup' && step.place === 'records'
     const { shares, fromHistory } = sharesOf(step, before[at])
-    const out = isSource ? rowsOfSearch(step, before[at]) : times(coming, shares)
+    const out = isSource ? rowsOfSearch(step, before[at]) : limited(times(coming, shares), step)
+    const asked = askedOf(coming, step, before[at])
     const own = step.kind === 'lookup' ? await factsOf({ ...step, kind: 'lookup' }) : undefined
     const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
-    const [max, expected] = [ask(coming.max), ask(coming.expected)]
+    const [max, expected] = [ask(asked.max), ask(asked.expected)]
     const likely =
       isSource && max
         ? Math.min(max.credits.max, out.expected * unitPrice(step.operation))
@@ -93,7 +117,7 @@ export async function quoteFlow(
       credits: { min: 0, expected: likely ?? 0, max: max?.credits.max ?? 0 },
       /** Least time by the rate limits, for the rows to expect; null where they are not known. */
       seconds: expected ? expected.seconds : 0,
-      ...(own?.providers ? { providers: await providersFor(own.providers, coming) } : {}),
+      ...(own?.providers ? { providers: await providersFor(own.providers, asked) } : {}),
     })
     coming = out
   }

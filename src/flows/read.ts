@@ -28,7 +28,7 @@ import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { describeValue, validate } from '../api/validation/validate.js'
 import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject, nameFields } from '../api/values/objects.js'
-import { type FieldType, parseExpression } from '../lists/expressions.js'
+import { type FieldType, parseComputation, parseExpression, type Scope } from '../lists/expressions.js'
 import type { ListKind } from '../lists/list-index.js'
 import { identifying } from '../runs/input/mapping.js'
 import type { Table } from '../runs/input/table.js'
@@ -87,14 +87,21 @@ export interface LookupStep {
   readonly constants: Input
   readonly filling: Filling
   readonly place: ResultPlace
+  readonly only_if?: string | undefined
 }
 
 export type KeepStep = Of<typeof stepKinds, 'keep'>
+export type SetStep = Of<typeof stepKinds, 'set'>
+/** Steps that take each row as it comes, and ask nobody. */
+export type RowStep = KeepStep | SetStep | Of<typeof stepKinds, 'limit' | 'distinct'>
 export type CommandStep = Of<typeof stepKinds, 'command'>
 export type HttpStep = Of<typeof stepKinds, 'http'>
 
 /** A step, how it is called, and what rows are before it. */
-export type Step = (LookupStep | KeepStep | CommandStep | HttpStep) & StepBase
+export type Step = (LookupStep | RowStep | CommandStep | HttpStep) & StepBase
+
+export const isRowStep = (step: Step): step is RowStep & StepBase =>
+  ['keep', 'set', 'limit', 'distinct'].includes(step.kind)
 
 interface StepBase {
   readonly name: string
@@ -197,8 +204,7 @@ class Reader {
     if (given.steps != null && (!Array.isArray(given.steps) || given.steps.length === 0))
       this.#add(['steps'], 'no_steps')
     this.#step = undefined
-    if (since !== undefined && steps.length > 0 && steps.every(({ kind }) => kind === 'keep'))
-      this.#add(['since'], 'no_since')
+    if (since !== undefined && steps.length > 0 && steps.every(isRowStep)) this.#add(['since'], 'no_since')
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
     const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(this.files.toList)
@@ -260,20 +266,27 @@ class Reader {
     this.#step = `${this.#step} (${key})`
     const same = { name: key, written }
     if (Object.hasOwn(stepKinds, key)) {
-      const own = this.#checked<KeepStep | CommandStep | HttpStep>(stepKinds, key, given, path)
+      const own = this.#checked<RowStep | CommandStep | HttpStep>(stepKinds, key, given, path)
       if (!own || !before) return undefined
-      if (own.kind === 'keep') {
-        await this.#attempt([...path, 'keep'], () => parseExpression(own.keep, before.fields, 'keep'))
+      if ('only_if' in own) await this.#condition(own.only_if, [...path, 'only_if'], before)
+      if (own.kind === 'keep') await this.#condition(own.keep, [...path, 'keep'], before)
+      if (own.kind === 'distinct')
+        for (const [at, field] of [own.distinct].flat().entries())
+          this.#checkField([...path, 'distinct', ...(Array.isArray(own.distinct) ? [at] : [])], field, before)
+      if (own.kind === 'keep' || own.kind === 'limit' || own.kind === 'distinct')
         return { step: { ...own, ...same, before }, after: before }
-      }
-      const fields = own.kind === 'command' ? own.fields : Object.keys(own.http.result)
-      const after = { ...before, fields: { ...before.fields, ...scopeOfNames(fields) } }
+      const fields =
+        own.kind === 'set'
+          ? await this.#computed(own, path, before)
+          : scopeOfNames(own.kind === 'command' ? own.fields : Object.keys(own.http.result))
+      const after = { ...before, fields: { ...before.fields, ...fields } }
       return { step: { ...own, ...same, before }, after }
     }
     const row = immediateOperation(operation(key as OperationId))
     const shape = await shapeOf(row.id)
     this.#names(given, path, [key, ...Object.keys(lookupExtras.shape)])
     const constants = this.#request(given[key], [...path, key], row, shape)
+    if (given.only_if != null) this.#valid(lookupExtras.shape.only_if, given.only_if, [...path, 'only_if'])
     const isMapped = given.with == null || this.#valid(lookupExtras.shape.with, given.with, [...path, 'with'])
     const mapped = (isMapped ? (given.with ?? {}) : {}) as Readonly<Record<string, string>>
     if (!before || !constants || !isMapped) return undefined
@@ -290,10 +303,30 @@ class Reader {
     const filled = [...filling.map(([field]) => field), ...Object.keys(constants)]
     if (!filled.some((field) => needed.includes(field)))
       this.#add(path, 'unfilled', { operation: key, needed })
+    const onlyIf = typeof given.only_if === 'string' ? given.only_if : undefined
+    if (onlyIf !== undefined && place === 'people') this.#add([...path, 'only_if'], 'only_if_people')
+    await this.#condition(onlyIf, [...path, 'only_if'], before)
+    const asked = { operation: row, shape, constants, filling, place, only_if: onlyIf }
     return {
-      step: { kind: 'lookup', operation: row, shape, constants, filling, place, ...same, before },
+      step: { kind: 'lookup', ...asked, ...same, before },
       after: shapeAfter(before, place, row, shape, constants, this.files.sources),
     }
+  }
+
+  async #condition(text: string | undefined, path: Path, { fields }: RowShape): Promise<void> {
+    if (text !== undefined)
+      await this.#attempt(path, () => parseExpression(text, fields, String(path.at(-1))))
+  }
+
+  /** Returns the fields that a step computes; each sees the row as it was before the step. */
+  async #computed({ set }: SetStep, path: Path, { fields }: RowShape): Promise<Scope> {
+    const computed: Record<string, FieldType | true> = {}
+    for (const [name, value] of Object.entries(set)) {
+      const work = () => parseComputation(String(value), fields, `set.${name}`)
+      const read = await this.#attempt([...path, 'set', name], work)
+      computed[name] = read?.type ?? true
+    }
+    return computed
   }
 
   /** Checks the fields of a request that are the same in every row. Returns them with their defaults left out. */
@@ -411,7 +444,7 @@ class Reader {
         for (const key of issue.keys) this.#unknown([...at, key], key, keysAt(schema, issue.path), 'key')
       else
         this.#add(at, 'value', {
-          reason: `${at.at(-1)} ${explainIssue(issue)}`,
+          reason: `${at.at(-1)} ${issue.code === 'invalid_key' ? issue.issues[0]?.message : explainIssue(issue)}`,
         })
     }
     return error === undefined

@@ -32,7 +32,7 @@ import {
 import { asFields, type FlowRow } from './fields.js'
 import type { RowCaller } from './http.js'
 import { type Look, openOutputs, type SendPorts } from './outputs.js'
-import type { CommandStep, Flow, HttpStep, LookupStep, Step } from './read.js'
+import { type CommandStep, type Flow, type HttpStep, isRowStep, type LookupStep, type Step } from './read.js'
 
 export interface FlowRequest {
   readonly flow: Flow
@@ -81,6 +81,8 @@ export interface FlowRecord {
   readonly steps: readonly StepCount[]
   /** How many rows each step makes of one. */
   readonly rowsOfOne: readonly number[]
+  /** By step with a limit, the places of the rows that it took out of the flow; absent where nobody asks for them. */
+  readonly over?: Readonly<Record<string, readonly number[]>> | undefined
   readonly written: number
   readonly stopped?: FlowStop | undefined
   /** The runs that its budget is for: those of its steps, also ones that were begun anew. */
@@ -165,11 +167,11 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const rowsOfOne = steps.map((step) =>
     step.kind === 'lookup' && step.place === 'people' ? Number(step.constants.limit) : 1,
   )
-  const toRecord = (counts: readonly StepCount[], stopped?: FlowStop): string => {
+  const toRecord = (counts: readonly StepCount[], stopped?: FlowStop, over?: FlowRecord['over']): string => {
     const { name } = flow
     const { written } = outputs
     const own = { flow: name, steps: counts, rowsOfOne, written, stopped, globals: asked.targetOptions }
-    return toJson({ ...own, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
+    return toJson({ ...own, over, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
@@ -197,10 +199,13 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       throw error
     })
   const stages: Stage[] = []
+  // Steps that ask nobody change which rows a run is about, without a run of their own.
+  let between: unknown[] = []
   const openStage = async (step: RunStep): Promise<Stage> => {
     const request = await requestFor(ports, asked, step, record.id, earlier ? earlier.brought : 0)
     // A new run of a step makes those behind it new, too: their rows may be others.
-    const parts = [stages.at(-1)?.run ?? [content, since && record.id], step.written]
+    const parts = [stages.at(-1)?.run ?? [content, since && record.id], ...between, step.written]
+    between = []
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
     const isFirst = step !== source && stages.every((stage) => stage.step === source)
     const isLeftOut =
@@ -210,7 +215,9 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
     const { header, lookup } = await lookupFor(stepPorts, step, request, isLeftOut)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
-    const same = await findSame(own)
+    const found = await findSame(own)
+    // A limit that is reached leaves the runs before it open, though the flow has finished.
+    const same = found && wasFinished ? { ...found, status: 'finished' as const } : found
     const like = likeStep(flow, step)
     const batch = { request, records, identity: own, like, known: same, notBefore, input, sharedBudget }
     const opened = await openRun(stepPorts, batch, 0, { path: null, files: [] })
@@ -224,7 +231,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       return (custom ? unlessInterrupted(answer, interrupted) : answer).finally(() => underWay--)
     }
     const atOnce = request.operation.starts === 'import' ? importsAtOnce : lookupsAtOnce
-    const concurrency = calls.concurrency ?? atOnce
+    const concurrency = Math.min(calls.concurrency ?? atOnce, aheadOf(flow.steps, step))
     const othersUnderWay = () => underWay > 0
     const asking = custom ? { callOptions: { ...calls.callOptions, signal: interrupted } } : {}
     return {
@@ -236,11 +243,16 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       batch: { ...lookup, ...calls, ...asking, caller: { ...caller, call }, concurrency, othersUnderWay },
     }
   }
-  for (const step of steps) if (step.kind !== 'keep') stages.push(await openStage(step))
-  const chain = new Chain(steps, stages, stop, end, lists)
+  for (const step of steps)
+    if (isRowStep(step)) between.push(step.written)
+    else stages.push(await openStage(step))
+  const done = wasFinished ? (parseJson(known.request) as FlowRecord).steps : []
+  const chain = new Chain(steps, stages, stop, end, lists, done)
   const save = async (status: Run['status'], stopped?: FlowStop) => {
     const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
-    const values = [status, outputs.written, records.now(), toRecord(chain.counts, stopped)]
+    // What a limit left over is new to the next run.
+    const over = since && status === 'finished' ? Object.fromEntries(chain.over) : undefined
+    const values = [status, outputs.written, records.now(), toRecord(chain.counts, stopped, over)]
     await records.database.transaction(
       (connection) =>
         changeRun(connection, own, 'status = ?, done = ?, ended_at = ?, request = ?', ...values),
@@ -283,6 +295,13 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     seconds: (ports.clock.now() - begun) / 1_000,
     exit: stopped?.exit_code ?? (isFailed ? exitCodes.someFailed : exitCodes.ok),
   }
+}
+
+/** Returns how many rows of a step may be asked about at once, so that few are that a limit behind it has no use for. */
+function aheadOf(steps: readonly Step[], step: Step): number {
+  const behind = steps.slice(steps.indexOf(step) + 1)
+  const limits = behind.flatMap((one) => (one.kind === 'limit' ? [one.limit] : []))
+  return Math.ceil(Math.min(...limits) / 4)
 }
 
 /** Returns what the runs of a step share, whatever list the flow is over. */
@@ -341,7 +360,7 @@ async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRe
   let brought = 0
   onClose(seen.close)
   for (const { request } of past) {
-    const { steps = [], rowsOfOne = [] } = parseJson(request) as Partial<FlowRecord>
+    const { steps = [], rowsOfOne = [], over = {} } = parseJson(request) as Partial<FlowRecord>
     brought = Math.max(brought, ...steps.map(({ isSource, out }) => (isSource ? out : 0)))
     const first = steps.findIndex(({ run, isSource }) => run !== null && !isSource)
     const [run] = steps[first]?.run ? await runs.find(steps[first].run) : []
@@ -351,8 +370,8 @@ async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRe
     for (const [at, step] of steps.entries()) {
       if (at <= first) continue
       const [later] = step.run ? await runs.find(step.run) : []
-      for (const row of later ? await failedRowsOf(database, later.number) : [])
-        failed.add(Math.floor(row / rowsOfFirst))
+      const again = later ? await failedRowsOf(database, later.number) : []
+      for (const row of [...again, ...(over[at] ?? [])]) failed.add(Math.floor(row / rowsOfFirst))
       rowsOfFirst *= rowsOfOne[at] ?? 1
     }
     for await (const { identity, row } of identifiedOf(database, run.number))

@@ -25,6 +25,9 @@ export const isLeaf = (known: Scope | FieldType | true): known is FieldType | tr
 /** A condition in CEL that was checked. */
 export type Expression = Awaited<ReturnType<typeof parseExpression>>
 
+/** A value in CEL that was checked: what a column is computed from. */
+export type Computation = Awaited<ReturnType<typeof parseComputation>>
+
 type Refuse = (problem: string, at: number, details?: Details) => never
 
 /** A node that is written again as text. */
@@ -62,6 +65,37 @@ const isBoolean = new Set(['!_', '&&', '||', ...Object.keys(comparisons)])
 
 /** Reads and checks a condition that `option` gives (decision 25). Throws a Refusal that names the place of an error. */
 export async function parseExpression(text: string, scope: Scope, option: string) {
+  const { run } = await compile(text, scope, option, 'condition')
+  let doubtful = 0
+  return {
+    /** Whether the condition is true of values. It never throws: what cannot be evaluated is false. */
+    test: (values: Readonly<Record<string, unknown>>): boolean => {
+      const { value, isDoubtful } = run(values)
+      if (isDoubtful) doubtful++
+      return value === true
+    },
+    /** Evaluations in which a missing value, or one of another type, was compared; each such comparison was false. */
+    get doubtful() {
+      return doubtful
+    },
+  }
+}
+
+/** Reads and checks what computes a value, as `parseExpression` does a condition. */
+export async function parseComputation(text: string, scope: Scope, option: string) {
+  const { run, type } = await compile(text, scope, option, 'value')
+  return {
+    /** What the values are; `undefined` where that is not known. */
+    type,
+    /** Returns the value that comes of values; `undefined` where none can be computed. */
+    compute: (values: Readonly<Record<string, unknown>>): unknown => {
+      const { value } = run(values)
+      return toJsonValue(value)
+    },
+  }
+}
+
+async function compile(text: string, scope: Scope, option: string, as: 'condition' | 'value') {
   const { Environment: Cel, ParseError } = await import('@marcbachmann/cel-js')
   const { serialize } = await import('@marcbachmann/cel-js/serialize')
   const refuse: Refuse = (problem, at, details) => {
@@ -78,8 +112,9 @@ export async function parseExpression(text: string, scope: Scope, option: string
       return refuse('syntax', at, { summary: error.summary, text })
     }
   })()
-  if (isNoCondition(parsed.ast)) refuse('no_condition', parsed.ast.start)
-  const rewritten = serialize(new Rewriter(scope, text, refuse).condition(parsed.ast) as ASTNode)
+  if (as === 'condition' && isNoCondition(parsed.ast)) refuse('no_condition', parsed.ast.start)
+  const rewriter = new Rewriter(scope, text, refuse)
+  const rewritten = serialize(rewriter[as](parsed.ast) as ASTNode)
   const { valid, error } = parsed.check()
   const place = error?.node as ASTNode | undefined
   if (!valid && (place?.op === 'call' || place?.op === 'rcall') && !textTests[place.args[0]])
@@ -87,31 +122,21 @@ export async function parseExpression(text: string, scope: Scope, option: string
   const env = new Cel(options)
   const doubt = { isDoubtful: false }
   registerFunctions(env, doubt)
-  const run = env.parse(rewritten)
-  const check = run.check()
+  const evaluate = env.parse(rewritten)
+  const check = evaluate.check()
   if (!check.valid) refuse('type', error?.range?.start ?? 0, { summary: check.error?.summary })
-  let doubtful = 0
-  const test = (values: Readonly<Record<string, unknown>>): boolean => {
+  const run = (values: Readonly<Record<string, unknown>>): { value: unknown; isDoubtful: boolean } => {
     doubt.isDoubtful = false
     try {
-      return run(values) === true
+      const value: unknown = evaluate(values)
+      return { value, isDoubtful: doubt.isDoubtful }
     } catch {
       const readable = withoutTypes(values)
-      if (readable !== values) return test(readable as typeof values)
-      doubt.isDoubtful = true
-      return false
-    } finally {
-      if (doubt.isDoubtful) doubtful++
+      if (readable !== values) return run(readable as typeof values)
+      return { value: undefined, isDoubtful: true }
     }
   }
-  return {
-    /** Whether the condition is true of values. It never throws: what cannot be evaluated is false. */
-    test,
-    /** Evaluations in which a missing value, or one of another type, was compared; each such comparison was false. */
-    get doubtful() {
-      return doubtful
-    },
-  }
+  return { run, type: rewriter.typeOf(parsed.ast) }
 }
 
 const isNoCondition = ({ op, args }: ASTNode): boolean =>
@@ -127,6 +152,15 @@ class Rewriter {
     private readonly refuse: Refuse,
   ) {
     this.#names = writtenNames(scope)
+  }
+
+  value(node: ASTNode): PlainNode {
+    return this.#write(node, { variables: [] })
+  }
+
+  /** Returns what the values of an expression are; `undefined` where that is not known. */
+  typeOf(node: ASTNode): FieldType | undefined {
+    return this.#typeOf(node, { variables: [] })
   }
 
   condition(node: ASTNode, place: Place = { variables: [] }): PlainNode {
@@ -210,10 +244,15 @@ class Rewriter {
   }
 
   /** Returns what the values of a node are; `undefined` where that is not known. */
-  #typeOf(node: ASTNode, { variables }: Place): FieldType | undefined {
+  #typeOf(node: ASTNode, place: Place): FieldType | undefined {
+    const { variables } = place
     if (node.op === 'value') return literalTypes[typeof node.args]
     if (node.op === 'list') return { is: 'list' }
     if (isBoolean.has(node.op)) return { is: 'boolean' }
+    if (node.op === '?:') {
+      const [, yes, no] = node.args.map((child) => this.#typeOf(child, place))
+      return yes && yes.is === no?.is ? { is: yes.is } : undefined
+    }
     const { root, path } = pathOf(node)
     if (root.op !== 'id' || variables.includes(root.args)) return undefined
     let known: Scope[string] | undefined = this.scope
@@ -429,6 +468,17 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
 function toPlain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   return isObject(value) && value.isLosslessNumber === true ? Number(String(value)) : value
+}
+
+/** Returns what an expression gave as JSON has it. */
+function toJsonValue(value: unknown): unknown {
+  const plain = toPlain(value)
+  if (Array.isArray(plain)) return plain.map((one) => toJsonValue(one) ?? null)
+  if (plain instanceof Date) return plain.toISOString()
+  const entries = plain instanceof Map ? [...plain] : isObject(plain) ? Object.entries(plain) : undefined
+  if (entries)
+    return Object.fromEntries(entries.map(([name, one]) => [String(name), toJsonValue(one) ?? null]))
+  return typeof plain === 'number' && !Number.isFinite(plain) ? undefined : plain
 }
 
 /** Returns a value whose objects with a field `constructor` are maps: the library would take it for the type of the object. */

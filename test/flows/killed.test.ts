@@ -19,9 +19,12 @@ const flow = [
   'steps:',
   '  - accounts.enrich',
   '  - keep: headcount >= 50',
-  '  - accounts.stack',
+  `  - set: { size: "headcount > 70 ? 'large' : 'small'", label: name + country }`,
+  '  - distinct: [domain, size]',
+  '  - accounts.stack:',
+  '    only_if: country != "FR" && size == "large"',
   '  - accounts.hiring: { limit: 2 }',
-  'output: { csv: out.csv, columns: [name, domain, headcount, input.Record ID] }',
+  'output: { csv: out.csv, columns: [name, domain, headcount, size, label, technologies, input.Record ID] }',
 ]
 
 /** Returns what each operation cost, as this machine recorded it, and what the engine charged. */

@@ -318,6 +318,9 @@ describe('the table of exits', () => {
 function flowFile(url: string): string {
   const steps = {
     keep: { keep: 'domain != null' },
+    set: { set: { size: 'headcount > 500 ? 2 : 1' } },
+    distinct: { distinct: 'name' },
+    limit: { limit: 1_000 },
     command: { command: ['node', 'seen.js'], fields: ['score'] },
     http: { http: { post: url, result: { seen: 'seen' } } },
   } satisfies Record<keyof typeof stepKinds, object>

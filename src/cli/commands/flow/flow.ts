@@ -245,11 +245,20 @@ async function showReport(
 ): Promise<void> {
   const names = stepNames(steps)
   for (const [at, step] of steps.entries()) {
-    const { credits, credits_before: before, invalid, failed, suppressed = 0, left_out = 0 } = step
+    const {
+      credits,
+      credits_before: before,
+      invalid,
+      failed,
+      suppressed = 0,
+      left_out = 0,
+      passed_by: passedBy = 0,
+    } = step
     const paid = formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')
     const parts = [
       `${formatNumber(step.in)} in`,
-      `${formatNumber(step.found)} ${step.run === null ? 'kept' : 'found'}`,
+      passedBy > 0 && `${formatNumber(passedBy)} passed by`,
+      `${formatNumber(step.found)} ${step.run !== null ? 'found' : step.step === 'set' ? 'set' : 'kept'}`,
       step.duplicates > 0 && countOf(step.duplicates, 'duplicate'),
       step.run !== null && step.out !== step.found && `${formatNumber(step.out)} go on`,
       invalid > 0 && `${formatNumber(invalid)} invalid`,
