@@ -43,9 +43,10 @@ export function reusedAnswers(ports: ReusePorts) {
   }
   const isShared = isPostgres(state)
   const opened = new Map<string, SingleLookups>()
-  const openFor = ({ target, workspace, notBefore }: Payer): SingleLookups =>
+  const openFor = ({ target, workspace, notBefore, clean }: Payer): SingleLookups =>
     createSingleLookups({
       ...shared,
+      clean,
       clock: home.clock,
       maxAgeMs,
       answersKeys: false,
@@ -69,8 +70,7 @@ export function reusedAnswers(ports: ReusePorts) {
         JSON.stringify([payer.target, payer.workspace, payer.notBefore]),
         () => openFor(payer),
       )
-      const reply = await compose([lookups.recall, lookups.keep], caller).call(id, input, options)
-      return (await payer.clean?.(id, reply)) ?? reply
+      return compose([lookups.recall, lookups.keep], caller).call(id, input, options)
     },
   })
   return {

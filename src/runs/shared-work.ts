@@ -11,7 +11,6 @@ import { immediateOperation, type OperationId, operation } from '../api/operatio
 import { ownWebhook } from '../api/validation/own-webhook.js'
 import { parseJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { RowOutcome } from '../lookups/answer.js'
 import type { LookupRow, Lookups, StartedLookup } from '../lookups/store.js'
 
@@ -32,7 +31,10 @@ interface SharedWorkPorts {
   /** Returns the row of a lookup; `undefined` where it is none. */
   readonly rowOf: (id: OperationId, input: Input, options?: CallOptions) => Promise<LookupRow | undefined>
   readonly find: (id: OperationId, row: LookupRow) => Promise<RowOutcome | undefined>
-  readonly open: (id: OperationId) => Promise<{ readonly lookups: Lookups; next: number }>
+  readonly open: (id: OperationId) => Promise<{ readonly lookups: Lookups }>
+  /** Stores a note of ours beside the answers of an operation, and finds it. */
+  readonly keepNote: (id: OperationId, identity: string, body: object) => Promise<void>
+  readonly findNote: (id: OperationId, identity: string) => Promise<unknown>
   /** What the key of a call is known by. */
   readonly keyDigest: (options: CallOptions) => string
   /** Returns a body in our words. */
@@ -69,9 +71,8 @@ const jobsOf = 'contacts.get'
  * sent.
  */
 export function createSharedWork(ports: SharedWorkPorts) {
-  const { now, uuid, rowOf, find, open, keyDigest, bodyOf, start, keep } = ports
+  const { now, uuid, rowOf, find, open, keepNote, findNote, keyDigest, bodyOf, start, keep } = ports
   const identityOf = (id: string) => `job ${id}`
-  const hashOfJob = (id: string) => hashNumber(hashOf(identityOf(id)))
 
   /** Returns the lookup that work answers. */
   const lookupOf = async (id: OperationId, input: Input, options?: CallOptions) => {
@@ -83,9 +84,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     const own = options.idempotencyKey === undefined ? uuid() : uuidOf(keyDigest(options))
     const { custom } = input
     const body = { ...job, ...(custom === undefined ? {} : { custom }) }
-    const jobs = await open(jobsOf)
-    const row = { ordinal: jobs.next++, identity: identityOf(own), hash: hashOfJob(own), most: 0, input: {} }
-    await jobs.lookups.keepSingle(row, { status: 'found', error: null, body, credits: 0 })
+    await keepNote(jobsOf, identityOf(own), body)
     const accepted = {
       enrichment_id: own,
       first_name: input.firstname ?? null,
@@ -100,10 +99,9 @@ export function createSharedWork(ports: SharedWorkPorts) {
     return { status, body, headers: { age, ...storedHeaders(payer) }, credits: 0 }
   }
   const findJob = async (id: unknown): Promise<SharedJob | undefined> => {
-    if (typeof id !== 'string') return undefined
-    await open(jobsOf)
-    const row = { ordinal: -1, identity: identityOf(id), hash: hashOfJob(id), most: 0, input: {} }
-    return (await find(jobsOf, row))?.answer.body as SharedJob | undefined
+    return typeof id === 'string'
+      ? ((await findNote(jobsOf, identityOf(id))) as SharedJob | undefined)
+      : undefined
   }
   return {
     lookupOf,

@@ -5,9 +5,12 @@ import {
   type CallOptions,
   ConnectionLost,
   type Input,
+  isFromStore,
   isOk,
   type Layer,
   lostCall,
+  partIn,
+  partlyStored,
   type Reply,
   storedHeaders,
 } from '../api/calls/caller.js'
@@ -85,10 +88,18 @@ export interface SingleLookupPorts {
   readonly onAgain?: (() => void) | undefined
   /** Called when an equal lookup has been under way elsewhere for a second. */
   readonly onWait?: () => void
+  /** Returns what was stored as the target answers now, such as without people who were suppressed meanwhile. */
+  readonly clean?: ((id: OperationId, reply: Reply) => Promise<Reply>) | undefined
   /** Called with when an answer was got; of several, the oldest of those that are stored. */
   readonly onStored?: (answeredAt: number, part?: StoredPart) => void
   /** Called when a paid answer could not be stored. */
   readonly onFault: (error: unknown) => Promise<void> | void
+}
+
+/** Of a key of a request for several: a digest of that, and the positions of the items that are sent under the key. */
+interface KeyNote {
+  readonly of: string
+  readonly sent: readonly number[]
 }
 
 export type SingleLookups = ReturnType<typeof createSingleLookups>
@@ -248,6 +259,19 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const [outcome] = await lookups.peek([row])
     return outcome && isPaid(outcome) ? outcome : undefined
   }
+  const noteRow = (ordinal: number, identity: string): LookupRow => {
+    return { ordinal, identity, hash: hashNumber(hashOf(identity)), most: 0, input: {} }
+  }
+  /** Stores a note of our own beside the answers of an operation. */
+  const keepNote = async (id: OperationId, identity: string, body: object): Promise<void> => {
+    const own = await ownRun(id)
+    const answer = { status: 'found', error: null, body, credits: 0 } as const
+    await own.lookups.keepSingle(noteRow(own.next++, identity), answer)
+  }
+  const findNote = async (id: OperationId, identity: string): Promise<unknown> => {
+    await ownRun(id)
+    return (await find(id, noteRow(-1, identity)))?.answer.body
+  }
   /** Claims a lookup, or returns the answer that an equal one brought meanwhile; a refusal where one is under way for too long. */
   const claim = async (
     { lookups, underWay: own }: OwnRun,
@@ -344,6 +368,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const about = new AskedAbout(clock)
     const asked = inputs.map((one) => about.begin(questionOf([one], one)))
     for (const [at, body] of results.entries()) {
+      if (reply.hiddenItems?.includes(at)) {
+        const hidden = toRefusal(new ApiError(notFoundCode(operation(id))), operation(id))
+        const was = { headers: reply.headers, credits: reply.credits, replayed: reply.replayed ?? 0 }
+        const one = { ...hidden, ...was, isSuppressed: true as const }
+        await keepAnswer(id, inputs[at] ?? {}, options, one, undefined)
+        continue
+      }
       const one = { status: operation(id).ok, body, headers: reply.headers, credits: 0 }
       const question = asked[at]
       if (!isObject(body) || (question && about.isOfAnother(question, body))) continue
@@ -429,6 +460,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         rowOf: (id, input, options) => rowOf(id, input, options),
         find: (id, row) => find(id, row),
         open: (id) => ownRun(id),
+        keepNote,
+        findNote,
         keyDigest,
         bodyOf: (reply) => bodyOf(reply, names),
         start: startWork,
@@ -499,8 +532,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (claims.some((one) => one.is === 'answered' && isUnknown(one.outcome.answer)))
       return toRefusal(new ApiError('lookup_in_doubt'), operation(of))
     if (!left?.input) return undefined
-    const { idempotencyKey: _, ...rest } = options
-    const reply = await recall(caller).call(of, left.input, rest)
+    const reply = await recall(caller).call(of, left.input, withoutKey(options))
     return isOk(reply) || reply.status === 404 ? undefined : reply
   }
   /** Answers a request for several, once nobody else has an equal item of it under way. */
@@ -526,9 +558,31 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     return toRefusal(new ApiError('lookup_in_progress', {}, { 'retry-after': '5' }), operation(id))
   }
   /**
-   * Answers a request for several from the store, item by item, and sends the others. Under an idempotency key of the user's own
-   * it is sent as it is, since the key is for that request, unless all are stored.
+   * Returns which items of a request are sent under its key, the same however often it is made: a server refuses a key with
+   * another request. `undefined` where the key was for other items.
    */
+  const itemsOfKey = async (
+    id: OperationId,
+    input: Input,
+    missing: readonly number[],
+    options: CallOptions,
+  ): Promise<readonly number[] | undefined> => {
+    const identity = `request ${keyDigest(options)}`
+    const of = createHash('sha256').update(toCanonicalJson(input)).digest('hex')
+    const before = (await findNote(id, identity)) as KeyNote | undefined
+    if (before) return before.of === of ? before.sent : undefined
+    await keepNote(id, identity, { of, sent: missing })
+    return missing
+  }
+  /** Returns options for a request that is made anew, under another key where only some of its items went under its own. */
+  const anewUnder = async (id: OperationId, input: Input, options: CallOptions): Promise<CallOptions> => {
+    const { idempotencyKey: key } = options
+    if (!answersKeys || key === undefined) return options
+    const before = (await findNote(id, `request ${keyDigest(options)}`)) as KeyNote | undefined
+    const isSame = before === undefined || before.sent.length === inputsOfItems(input).length
+    return isSame ? options : { ...options, idempotencyKey: `${key.slice(0, 200)}-whole` }
+  }
+  /** Answers a request for several from the store, item by item, and sends the others. */
   const sendItems = async (
     caller: Caller,
     outcomes: readonly (RowOutcome | undefined)[],
@@ -536,29 +590,51 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   ): Promise<Reply> => {
     const inputs = inputsOfItems(input)
     const stored = outcomes.filter((one) => one !== undefined)
-    if (stored.length === 0) return caller.call(id, input, options)
+    const isKeyed = options.idempotencyKey !== undefined
+    if (stored.length === 0 && !isKeyed) return caller.call(id, input, options)
     if (stored.length === inputs.length) {
       onStored?.(oldestOf(stored))
       return replyOfItems(id, stored, options)
     }
-    if (options.idempotencyKey !== undefined) return caller.call(id, input, options)
-    const isAsked = (_: unknown, at: number) => outcomes[at] === undefined
-    const asked = inputs.filter(isAsked)
-    const of = asked.length === 1 ? recall(caller) : caller
+    const missing = [...outcomes.keys()].filter((at) => outcomes[at] === undefined)
+    const sent = isKeyed ? await itemsOfKey(id, input, missing, options) : missing
+    if (sent === undefined || sent.length === inputs.length) return caller.call(id, input, options)
+    const of = sent.length === 1 && !isKeyed ? recall(caller) : caller
     const read = (one: Reply) => bodyOf(one, names)
-    const reply = await callItems(of, read, id, withItems(input, isAsked), options)
+    const rest = withItems(input, (_, at) => sent.includes(at))
+    const reply = await callItems(of, read, id, rest, options)
     const answers = isOk(reply) ? resultsOf(read(reply)) : []
-    if (answers.length !== asked.length) return reply
-    onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
-    const rest = [...answers]
-    const results = outcomes.map((outcome) => (outcome ? (outcome.answer.body ?? null) : rest.shift()))
-    const { credits } = reply
-    return { status: operation(id).ok, body: { results, credits_used: credits }, headers: {}, credits }
+    if (answers.length !== sent.length) return reply
+    const results: unknown[] = outcomes.map((outcome) => outcome?.answer.body ?? null)
+    for (const [index, at] of sent.entries()) results[at] = answers[index]
+    // What was stored when the key was first used, and is so no more.
+    for (const at of missing.filter((one) => !sent.includes(one))) {
+      const one = await recall(caller).call(itemOperation(id) ?? id, inputs[at] ?? {}, withoutKey(options))
+      results[at] = isOk(one) ? read(one) : null
+    }
+    if (stored.length > 0) onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
+    const { credits, replayed } = reply
+    const headers = stored.length === 0 ? {} : partlyStored(stored.length, clock.now() - oldestOf(stored))
+    const { 'idempotent-replayed': isReplay } = reply.headers
+    return {
+      status: operation(id).ok,
+      body: { results, credits_used: credits },
+      headers: { ...headers, ...(isReplay === undefined ? {} : { 'idempotent-replayed': isReplay }) },
+      credits,
+      ...(replayed === undefined ? {} : { replayed }),
+    }
   }
   const isAnswered = ({ idempotencyKey, maxAgeMs: most = maxAgeMs }: CallOptions): boolean =>
     Math.min(most, maxAgeMs) > 0 && (answersKeys || idempotencyKey === undefined)
   /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
-  const recall: Layer = (caller) => {
+  const recall: Layer = (sender) => {
+    const caller = recallAny(sender)
+    return { ...caller, call: async (id, ...call) => cleaned(id, await caller.call(id, ...call)) }
+  }
+  /** Returns a reply as the target answers now where it, or a part of it, was stored. */
+  const cleaned = async (id: OperationId, reply: Reply): Promise<Reply> =>
+    ports.clean && (isFromStore(reply) || partIn(reply) !== undefined) ? ports.clean(id, reply) : reply
+  const recallAny: Layer = (caller) => {
     const { refusedNow } = caller
     return {
       ...caller,
@@ -569,7 +645,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       }),
       call: async (id, input, options = {}) => {
         const item = itemOperation(id)
-        if (item && isAnswered(options)) {
+        if (item && !isAnswered(options)) return caller.call(id, input, await anewUnder(id, input, options))
+        if (item) {
           const askItems = () => recallItems(caller, item, id, input, options)
           return askItems().catch((error: unknown) => {
             if (!startOver(error)) throw error
@@ -687,7 +764,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       const found = await find(id, await rowOf(id, input))
       if (!found) return undefined
       onStored?.(found.storedAt ?? clock.now())
-      return replyOf(id, found, {})
+      return cleaned(id, replyOf(id, found, {}))
     },
     /** Records what accepted work has brought as the reply to a lookup. */
     add: (id: OperationId, input: Input, reply: Reply) =>
@@ -719,6 +796,8 @@ function asRow(row: Operation): Operation | undefined {
   const found = rowOperation(row)
   return found.batch && found
 }
+
+const withoutKey = ({ idempotencyKey: _, ...options }: CallOptions): CallOptions => options
 
 const resultsOf = (body: unknown): readonly unknown[] =>
   isObject(body) && Array.isArray(body.results) ? body.results : []

@@ -98,6 +98,8 @@ export interface Reply {
   readonly isSuspect?: true
   /** Whether somebody who is suppressed was found, and is left out, so that nothing is left. */
   readonly isSuppressed?: true
+  /** Of a request for several, the positions of what was found and is left out because it is about somebody suppressed. */
+  readonly hiddenItems?: readonly number[]
   /** For a 429 that no server sent: how long to wait, more precise than the whole seconds of the headers. */
   readonly waitMs?: number
   /** The body as JSON, where it was written before or came as such. */
@@ -166,6 +168,20 @@ export function payerOf({ headers }: Pick<Reply, 'headers'>): string | undefined
   } catch {
     return undefined
   }
+}
+
+/** Returns what a reply has of which a number of items was stored, the oldest that long ago (RFC 9211). */
+export const partlyStored = (items: number, ageMs: number) => ({
+  age: String(Math.max(0, Math.floor(ageMs / 1_000))),
+  'cache-status': `prospect; fwd=partial; detail="${items}"`,
+})
+
+/** Returns how many items of a reply were stored; `undefined` where it does not say so. */
+export function partIn({ headers }: Pick<Reply, 'headers'>): number | undefined {
+  const items = /\bprospect\s*;\s*fwd=partial\s*;\s*detail="(\d{1,4})"/.exec(
+    headers['cache-status'] ?? '',
+  )?.[1]
+  return items === undefined ? undefined : Number(items)
 }
 
 /** Returns how long ago a stored reply was given, in milliseconds. */

@@ -71,7 +71,13 @@ export function createSuppressor(driver: Driver, owner: string, findContact?: Fi
         }
       const row = isObject(all) && isContact(all) ? waterfall : operation
       const isHidden = resolvesNothing(row, rest) && !resolvesNothing(row, all)
-      return { ...withoutBytes(reply), body: rest, ...(isHidden && { isSuppressed: true }) }
+      const hiddenItems = hiddenIn(all, rest)
+      return {
+        ...withoutBytes(reply),
+        body: rest,
+        ...(isHidden && { isSuppressed: true }),
+        ...(hiddenItems.length > 0 && { hiddenItems }),
+      }
     },
     /** Returns the body of a delivery without them; `undefined` where nothing is left of it. */
     delivery,
@@ -85,6 +91,13 @@ export function createSuppressor(driver: Driver, owner: string, findContact?: Fi
     /** Of one record `undefined` where it is about somebody suppressed. */
     records,
   }
+}
+
+/** Returns the positions of the results of a request for several that are hidden. */
+function hiddenIn(all: unknown, rest: unknown): readonly number[] {
+  const [before, after] = [all, rest].map((one) => (isObject(one) ? one.results : undefined))
+  if (!Array.isArray(before) || !Array.isArray(after)) return []
+  return after.flatMap((one, at) => (one === null && before[at] !== null ? [at] : []))
 }
 
 /** The operation whose replies are results of contacts. */
@@ -247,9 +260,11 @@ function withoutBytes({ text: _, wire: __, ...reply }: Reply): Reply {
   return reply
 }
 
-/** Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on. */
-export const keptFrom =
-  (open: () => Promise<Suppressor | undefined>): Layer =>
+type OpenSuppressor = () => Promise<Suppressor | undefined>
+
+/** Takes whom an owner suppresses out of requests: they are not found, and nothing about them is sent. */
+export const notAskedAbout =
+  (open: OpenSuppressor): Layer =>
   (caller) => ({
     ...caller,
     call: async (id, input, options) => {
@@ -258,10 +273,28 @@ export const keptFrom =
       if (!suppressor) return caller.call(id, input, options)
       const left = await suppressor.request(row, input)
       if ('reply' in left) return left.reply
-      const reply = left.restore(await callItems(caller, bodyOf, id, left.input, options))
-      return suppressor.reply(row, reply)
+      return left.restore(await callItems(caller, bodyOf, id, left.input, options))
     },
   })
+
+/** Takes whom an owner suppresses out of replies. */
+export const notPassedOn =
+  (open: OpenSuppressor): Layer =>
+  (caller) => ({
+    ...caller,
+    call: async (id, input, options) => {
+      const row = operation(id)
+      const suppressor = isPersonal(row) ? await open() : undefined
+      const reply = await caller.call(id, input, options)
+      return suppressor ? suppressor.reply(row, reply) : reply
+    },
+  })
+
+/** Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on. */
+export const keptFrom =
+  (open: OpenSuppressor): Layer =>
+  (caller) =>
+    notAskedAbout(open)(notPassedOn(open)(caller))
 
 const isContact = (value: Fields): boolean => 'enrichment_id' in value && 'status' in value
 

@@ -12,11 +12,12 @@ import {
   isOk,
   type Layer,
   lostCall,
+  partIn,
   type Reply,
 } from '../../api/calls/caller.js'
 import { isRefusal, Refusal } from '../../api/calls/errors.js'
 import { isShortLimit } from '../../api/calls/retry.js'
-import { isPriced } from '../../api/operations/facts.js'
+import { inputsOfItems, isPriced } from '../../api/operations/facts.js'
 import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import { differencesOf } from '../../api/validation/fits.js'
 import { toJson } from '../../api/values/json.js'
@@ -303,9 +304,12 @@ export async function sendRequest(context: Context, request: OperationRequest): 
   }
   const reply = await stored.recall(sender).call(row.id, input, options)
   // A proxy says so of what its team has paid for.
-  if (!isKnown && isFromStore(reply)) reportStored(context, context.clock.now() - ageOf(reply))
-  // An answer may have been stored before.
-  return (await context.suppressor())?.reply(row, reply) ?? reply
+  const part = partIn(reply)
+  const answeredAt = context.clock.now() - ageOf(reply)
+  if (!isKnown && isFromStore(reply)) reportStored(context, answeredAt)
+  else if (!isKnown && part !== undefined)
+    reportStored(context, answeredAt, { stored: part, items: inputsOfItems(input).length })
+  return reply
 }
 
 const keyOf = ({ idempotencyKey: key }: OperationRequest['invocation']['options']): string | undefined =>

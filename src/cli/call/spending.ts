@@ -249,8 +249,7 @@ export async function findResult(context: Context, request: OperationRequest): P
   if (!lookup) return undefined
   const onStored = (answeredAt: number) => reportStored(context, answeredAt)
   const stored = await openStoredLookups(context, request.invocation, { onStored })
-  const reply = await stored.reply(...lookup).catch(() => undefined)
-  return reply && ((await context.suppressor())?.reply(operation(lookup[0]), reply) ?? reply)
+  return stored.reply(...lookup).catch(() => undefined)
 }
 
 /**
@@ -360,6 +359,7 @@ export async function openStoredLookups(
         notBefore: await answersFrom(context),
       }
     }),
+    clean: async (id, reply) => (await context.suppressor())?.reply(operation(id), reply) ?? reply,
     onAgain: target.kind === 'remote' ? () => context.notify(sentAgain) : undefined,
     onWait: () => context.notify('An equal lookup is under way in another command: waiting for its answer.'),
     ...(onStored ? { onStored } : {}),

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { compose, type Layer } from '../../../api/calls/caller.js'
+import { compose } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import type { Targets } from '../../../api/ports/ports.js'
 import { aborted, lazily, once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
-import { keptFrom } from '../../../catalogue/suppression/suppressor.js'
+import { keptFrom, notAskedAbout, notPassedOn } from '../../../catalogue/suppression/suppressor.js'
 import { type Home, retargeted } from '../../../client/governed.js'
 import { holdBriefly } from '../../../client/paced.js'
 import { parseDelivery } from '../../../client/parse-delivery.js'
@@ -80,11 +80,10 @@ export async function openProxy(
   const held = target.direct ? undefined : holdBriefly(context)
   const outgoing = [held, ...governed, retargeting && retargeted(retargeting.home), timeout]
   const suspects = suspectLayer(server, apiKey !== undefined)
-  const suppressed = keptFrom(() => server.suppressor())
   const own =
     apiKey === undefined || !stored
-      ? [requireKey, suspects, suppressed]
-      : await openLayers(server, apiKey, { work, suppressed, stored })
+      ? [requireKey, suspects, keptFrom(() => server.suppressor())]
+      : await openLayers(server, apiKey, { work, stored })
   const caller = compose([...own, ...outgoing], openForProxy())
   const kind = target.direct ? 'direct' : 'governed'
   const openEngine = () => context.admin()
@@ -120,7 +119,7 @@ export async function openProxy(
  * `max_age` is 0. What is sent counts towards the weekly limit of its member and is recorded with its cost, and its answer is
  * stored.
  */
-async function openLayers(context: Context, apiKey: string, { work, suppressed, stored }: TeamLayers) {
+async function openLayers(context: Context, apiKey: string, { work, stored }: TeamLayers) {
   const engine = await openEngineStore(context)
   const noteSuspect = createSuspectRecorder(context)
   const guard = guardCaller({
@@ -134,13 +133,13 @@ async function openLayers(context: Context, apiKey: string, { work, suppressed, 
   const limit = createServerLimit({ ...engine, server, onAccepted: work.hold })
   const spending = createSpendingLayer(context)
   // Spending is recorded before the answer is stored, which no later lookup pays for: a kill in between loses neither.
-  // Who is suppressed is hidden before an answer is stored, and in one that was stored before.
-  return [guard, own, suppressed, stored.recall, limit.layer, stored.keep, suppressed, spending, work.layer]
+  // Who is suppressed is hidden before an answer is stored; in what was stored before, the store does so.
+  const [unasked, unshown] = [notAskedAbout, notPassedOn].map((layer) => layer(() => context.suppressor()))
+  return [guard, own, unasked, stored.recall, limit.layer, stored.keep, unshown, spending, work.layer]
 }
 
 interface TeamLayers {
   readonly work: ProxiedWork
-  readonly suppressed: Layer
   readonly stored: SingleLookups
 }
 

@@ -173,7 +173,8 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
     }
     const mixed = await several(other, [domain, 'a-one.example', 'b-two.example'])
     expect(mixed.body.results.map((one) => one.domain)).toEqual([domain, 'a-one.example', 'b-two.example'])
-    expect([mixed.body.credits_used, mixed.headers.has('cache-status'), await spent()]).toEqual([2, false, 3])
+    const part = 'prospect; fwd=partial; detail="1"'
+    expect([mixed.body.credits_used, mixed.headers.get('cache-status'), await spent()]).toEqual([2, part, 3])
     expect(mixed.body.results.map((one) => Object.hasOwn(one, 'linkedin_url'))).toEqual([true, true, true])
     for (const headers of [{}, { 'idempotency-key': 'of-a-program' }]) {
       const all = await several(key, ['b-two.example', domain], headers)
@@ -181,6 +182,59 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
       expect([all.headers.get('cache-status'), await spent()]).toEqual(['prospect; hit', 3])
     }
     await several(key, [domain, 'b-two.example'], { 'cache-control': 'no-cache' })
+    expect(await spent()).toBe(5)
+    // Under a key only what is not stored is sent, and the same again, whatever is stored by then.
+    await server.machine.fill('companies', 'name,domain\nC,c-three.example\n')
+    const keyed = { 'idempotency-key': 'partly' }
+    const wanted = ['c-three.example', domain, 'nobody.example']
+    for (const [credits, isReplay] of [
+      [1, null],
+      [0, 'true'],
+    ] as const) {
+      const { body, headers } = await several(other, wanted, keyed)
+      expect([body.results.map((one) => one?.domain), body.credits_used]).toEqual([
+        ['c-three.example', domain, undefined],
+        credits,
+      ])
+      expect(headers.get('idempotent-replayed')).toBe(isReplay)
+      expect(await spent()).toBe(6)
+    }
+    const misused = await several(other, ['nobody.example', 'a-one.example'], keyed)
+    expect(misused.status).toBe(409)
+    await several(other, wanted, { ...keyed, 'cache-control': 'no-cache' })
+    expect(await spent()).toBe(8)
+  })
+
+  it('is not paid for again where it is hidden in the answer to a request for several', async () => {
+    const { baseUrl, other, server, machine, given, spent } = await both()
+    await server.machine.fill(
+      'companies',
+      'name,domain\nFirst Robots,a-one.example\nSecond Robots,b-two.example\n',
+    )
+    await ends(machine.run('suppress add a-one.example', { env: given }), 0)
+    const accounts = [{ name: 'First Robots' }, { name: 'Second Robots' }]
+    for (const isStored of [false, true]) {
+      const reply = await ask({ baseUrl, key: other }, '/accounts/bulk_enrich', { accounts })
+      expect(reply.json()).toMatchObject({ results: [null, { domain: 'b-two.example' }] })
+      expect(reply.headers.has('age')).toBe(isStored)
+    }
+    expect(await spent()).toBe(2)
+    // A command of a member says which of them the team has paid for, and one without a proxy pays once, too.
+    await server.machine.fill('companies', 'name,domain\nThird Robots,c-three.example\n')
+    const bulk = `accounts enrich --bulk --input - --json ${words}`
+    const stdin = JSON.stringify({ accounts: [...accounts, { name: 'Third Robots' }] })
+    const { json, stderr } = await ends(perMember(baseUrl, other)(bulk, stdin), 0)
+    expect(json).toMatchObject({
+      results: [null, { domain: 'b-two.example' }, { domain: 'c-three.example' }],
+    })
+    expect(stderr).toMatch(/^2 of 3 were paid (a moment|\d+ s) ago, not again/)
+    expect(await spent()).toBe(3)
+    const direct = perMember(server.baseUrl, server.key)
+    await direct('suppress add a-one.example')
+    for (const _ of [1, 2])
+      expect((await ends(direct(bulk, JSON.stringify({ accounts })), 0)).json).toMatchObject({
+        results: [null, { domain: 'b-two.example' }],
+      })
     expect(await spent()).toBe(5)
   })
 
