@@ -268,7 +268,7 @@ const messages: Readonly<Record<string, Message>> = {
   'csv.same_names': { text: 'Columns with the name of an earlier one are called {columns"}.' },
   'csv.unpack_failed': { text: '{path} cannot be unpacked: {cause}.' },
   'csv.unpacks_too_large': { text: ({ path, max, size }) => `${path} unpacks to more than ${formatSize(max)}, the limit for a file of ${formatSize(size)}.`, hint: 'If that is right, unpack it, and give the file that is in it.' },
-  'csv.unreadable': { text: '{path} cannot be read: {cause}.' },
+  'csv.unreadable': { text: '{path} cannot be read: {cause}.', hint: ({ isLeft }) => (isLeft ? 'The run that was to write it has stopped: the rows so far are in the file of that name with .partial. See how to go on: prospect runs show --last' : '') },
   'csv.zip_empty': { text: '{path} has no file in it.' },
   'csv.zip_encrypted': { text: '{path} has a password.', hint: 'Unpack it, and give the file that is in it.' },
   'csv.zip_no_table': { text: 'The archive {path} has no CSV or JSON file, but {files"}.', hint: 'Unpack it, and give the file that is in it.' },

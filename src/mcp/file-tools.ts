@@ -21,7 +21,7 @@ const pairs = z
   .record(z.string(), z.string())
   .optional()
   .describe(
-    'Which column fills a field, such as {"domain": "Website"}; recognised without it, and none fills one with ""',
+    'Which column fills a field, such as {"domain": "Website"}, where it is not recognised; {"domain": ""} has none fill it',
   )
 const runId = z
   .string()
@@ -31,9 +31,7 @@ const maxCredits = z
   .int()
   .min(0)
   .optional()
-  .describe(
-    'Most credits to spend; all that this server has left without it. Where that ends a run, call run_file again with a higher max_credits to go on, or with rows: N to write what there is, free',
-  )
+  .describe('Most credits to spend; all that this server has left without it')
 const wait = z
   .number()
   .min(0)
@@ -42,13 +40,17 @@ const wait = z
   .describe('Seconds to wait for the end, with progress; without it, answers at once')
 
 const batchFields = {
-  operation: z.enum([...batches.keys()]).describe('The lookup for each row'),
+  operation: z
+    .enum([...batches.keys()])
+    .describe(
+      'The lookup for each row. contacts_enrich finds email addresses and phones: values has to have enrichment_type. leads_search finds people at each company: values takes limit, job_titles, seniority_levels, functions',
+    ),
   file: text('A CSV or .xlsx file in the folder of this server'),
   values: z
     .record(z.string(), z.unknown())
     .optional()
     .describe(
-      'Fields of the operation that are the same in every row, such as {"enrichment_type": ["email"]}',
+      'Fields of the operation that are the same in every row, such as {"enrichment_type": ["email"]} or {"seniority_levels": ["CXO"], "limit": 2}',
     ),
   map: pairs,
   sheet: text('The sheet of a workbook; its first one without it').optional(),
@@ -127,7 +129,9 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     {
       ...batchFields,
       output: text('The file to write, in the folder of this server: .csv, .tsv, .json, .ndjson or .xlsx'),
-      max_credits: maxCredits,
+      max_credits: maxCredits.describe(
+        'Most credits to spend; all that this server has left without it. Where that ends a run, call run_file again with a higher max_credits to go on, or with rows: N to write what there is, free',
+      ),
       only: z
         .array(z.enum(['found', 'valid', 'new', 'changed']))
         .optional()
@@ -159,7 +163,11 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     {
       run: runId,
       wait,
-      row: z.int().min(1).optional().describe('A row of the file, counted from 1 after the header'),
+      row: z
+        .int()
+        .min(1)
+        .optional()
+        .describe('A row of the file, counted from 1 after the header; of a sample, a row of its output'),
       column: text('Only this column of the results of the row, such as email').optional(),
     },
     reads,
@@ -170,7 +178,9 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const view = await showRun(session, run)
       const { id } = view
       if (row !== undefined) {
-        const file = session.port.fileIn('file', view.file, 'read')
+        // The rows of a sample are others in the file that it is of.
+        const isSample = view.sample !== undefined && view.output !== null
+        const file = session.port.fileIn('file', isSample ? (view.output ?? '') : view.file, 'read')
         return (await session.read(['explain', file, ...options({ row, column, run: id })])) as Fields
       }
       const started = session.runs.get(id)
@@ -289,8 +299,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member', 'provider']))
         .optional()
         .describe('Sum by these'),
-      since: text('From then on, such as today, 2026-11-01 or 7d').optional(),
-      until: text('Before then, such as 2026-11-30').optional(),
+      since: text('From then on (UTC): today, this-week, last-week, last-month, 7d, 2026-11-01').optional(),
+      until: text('Until the end of that day, week or month, such as last-week').optional(),
       run: runId.optional(),
       member: text('Only what this member spent').optional(),
       provider: text('Only what this data vendor of the user was asked').optional(),
@@ -303,7 +313,10 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
 ]
 
 type RunView = Readonly<Record<'id' | 'operation' | 'file' | 'status', string>> &
-  Readonly<Record<'credits' | 'credits_reserved', number>> & { readonly output: string | null }
+  Readonly<Record<'credits' | 'credits_reserved', number>> & {
+    readonly output: string | null
+    readonly sample?: number
+  }
 
 /** Returns options as a command line has them. Their values are part of the same word, so that none can be an option. */
 function options(given: Fields): string[] {

@@ -10,7 +10,7 @@ import { findUnknown, unwrap, validate } from '../api/validation/validate.js'
 import { nearest } from '../api/values/nearest.js'
 import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
 import { affordable, mostCredits } from '../engine/credits/cost.js'
-import { priceWords } from '../reference/openapi.js'
+import { priceWords, quotaWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
 import { resultOf, type Session, type Started, type ToolCall, waitFor } from './session.js'
 
@@ -136,14 +136,17 @@ const advice: Partial<Readonly<Record<OperationId, string>>> = {
 }
 
 function describe(row: Operation): string {
-  const { id, summary, batch, observed, starts } = row
+  const { id, summary, batch, observed, starts, quota } = row
   // A file is for run_file, which reads and writes in the folder of this server.
   const own = summary.replace(/, or (?:every|at every) \S+ of a CSV file$/, '')
   return [
     `${own}.`,
     batch && batch.into === undefined ? 'For each row of a file, use run_file.' : '',
     advice[id] ?? '',
-    isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : 'Free.',
+    isPriced(row) ? `Price: ${priceWords(row)}; nothing found costs nothing.` : quota ? '' : 'Free.',
+    quota
+      ? `${isPriced(row) ? '' : 'No credits. '}Each record counts against the quota of ${quotaWords[quota]}: give a limit.`
+      : '',
     starts
       ? `Waits up to ${waitMs / 1_000} s, then answers with an id, with which run_status waits for the result.`
       : '',
@@ -159,9 +162,9 @@ function readerOf({ id, starts }: Operation): string {
 }
 
 /** Returns the schema of the fields. The address for results is left out, since calls wait for them. */
-function inputSchemaOf({ starts }: Operation, { input }: Shape): JsonSchema {
+function inputSchemaOf({ id, starts }: Operation, { input }: Shape): JsonSchema {
   const { properties, required, ...rest } = schemaOf(input)
-  const isAsked = (name: string) => !starts || name !== 'webhook_url'
+  const isAsked = (name: string) => name !== 'webhook_url' || !(starts || id === 'contacts.enrich_sync')
   const fields = Object.entries(isObject(properties) ? properties : {}).filter(([name]) => isAsked(name))
   return withoutUndefined({
     ...rest,

@@ -510,6 +510,13 @@ describe('prospect mcp', () => {
       error: 'row 3: the run has 2 rows.',
     })
     expect(await refused('run_status', { run: id, column: 'name' })).toMatchObject({ code: 'usage' })
+    const names = ['acme-robotics', 'atelier-lumiere', 'birchwood', 'blahav', 'brightwater']
+    write('five.csv', `domain\n${names.map((name) => `${name}.example\n`).join('')}`)
+    const sample = { ...given, file: 'five.csv', output: 'sample.csv', sample: 2 }
+    const { id: sampled } = await call('run_file', sample)
+    const [, , second] = here.read('sample.csv').split('\n')
+    const shown = { values: { domain: second?.split(',')[0] } }
+    expect(await call('run_status', { run: sampled, row: 2, column: 'domain' })).toMatchObject(shown)
   })
 
   it('lists a dozen tools that fit into 24,000 characters, the most needed first, and others on request', async () => {

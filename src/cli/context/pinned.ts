@@ -2,6 +2,7 @@ import { constants, existsSync, realpathSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
+import { unreadable } from '../../csv/unreadable.js'
 import { type Files, nodeFiles } from '../../runs/output/writer.js'
 import { isInside } from './home.js'
 
@@ -30,13 +31,13 @@ export interface PinnedFile {
  */
 export async function pinFile(root: string, name: string, path: string): Promise<PinnedFile | undefined> {
   if (!hasDescriptors) return undefined
-  const unreadable = (cause: unknown) => {
-    throw new Refusal('csv.unreadable', { path, cause })
+  const refuse = (cause: unknown) => {
+    throw unreadable(path, cause)
   }
-  const found = await stat(path).catch(unreadable)
+  const found = await stat(path).catch(refuse)
   if (found.isDirectory()) throw new Refusal('csv.folder', { path })
   if (!found.isFile()) throw new Refusal('csv.not_regular', { path })
-  const file = await open(path).catch(unreadable)
+  const file = await open(path).catch(refuse)
   await checkInside(file, root, name, path)
   return { file, path: pathOf(file) }
 }

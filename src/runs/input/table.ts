@@ -10,6 +10,7 @@ import { isOwnName, type RepeatedName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
 import { detectFormat } from '../../csv/table-format.js'
 import { type UncalculatedColumn, uncalculatedNotes } from '../../csv/uncalculated.js'
+import { unreadable } from '../../csv/unreadable.js'
 import { ColumnSample, isData, withFirstRow } from '../../identity/value-kinds.js'
 
 /** Options for reading a file, where recognising its format is not enough. */
@@ -118,7 +119,7 @@ async function* fileChunks(path: string, copy?: FileHandle): AsyncGenerator<Buff
 }
 
 const toReadError = (path: string, error: unknown): Refusal =>
-  error instanceof Refusal ? error : new Refusal('csv.unreadable', { path, cause: error })
+  error instanceof Refusal ? error : unreadable(path, error)
 
 async function readBeginning(
   path: string,

@@ -117,6 +117,8 @@ it('explains the rows that a stopped run has written so far by the name that the
     values: { name: 'Name of b.example' },
   })
   expect((await ends(here.run('explain other.csv.partial --row 2'), 2)).stderr).toContain('no run on record')
+  const { stderr } = await ends(here.run('accounts enrich --csv out.csv --dry-run'), 2)
+  expect(stderr).toContain('The run that was to write it has stopped: the rows so far are in')
 })
 
 it('explains the file that is named where a stopped run has left a .partial beside an earlier output', async () => {

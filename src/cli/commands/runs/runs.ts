@@ -156,7 +156,16 @@ export const showCommand: CommandFactory = ({ command }) =>
       const view = await toRunView(context, run, records)
       const lookups = await countLookups(run, records)
       const source = sourceOfRun(run) ?? null
-      const shown = { ...view, profile, credits_reserved: reserved, file_sha256: fileHash, source, lookups }
+      const { sample } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
+      const shown = {
+        ...view,
+        ...(sample === undefined ? {} : { sample }),
+        profile,
+        credits_reserved: reserved,
+        file_sha256: fileHash,
+        source,
+        lookups,
+      }
       await print(context, shown, { layout: formatRun })
     })
 
