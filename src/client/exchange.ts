@@ -136,10 +136,15 @@ export function createPoster() {
   const others = createExchange()
   return {
     /** Returns the answer; `error` says why there is none. */
-    async post(url: string, content: unknown, given: Readonly<Record<string, string>>) {
+    async send(
+      method: 'POST' | 'PUT' | 'PATCH',
+      url: string,
+      content: unknown,
+      given: Readonly<Record<string, string>>,
+    ) {
       const json = 'application/json'
       const usual = { accept: json, 'content-type': json, 'user-agent': 'prospect' }
-      const request = { method: 'POST', body: toJson(content), headers: { ...usual, ...given } } as const
+      const request = { method, body: toJson(content), headers: { ...usual, ...given } } as const
       const targets = { allow: [], loopback: true, what: 'Requests' }
       try {
         const { status, headers, text } = await others.exchange(url, targets, request, postMs)

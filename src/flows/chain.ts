@@ -2,7 +2,7 @@ import { CountQueuingStrategy, TransformStream } from 'node:stream/web'
 import { shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import { Refusal } from '../api/calls/errors.js'
-import { type OperationId, operation } from '../api/operations/table.js'
+import { operation } from '../api/operations/table.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { aborted, type Fields, isObject, resultOr } from '../api/values/objects.js'
 import type { CsvRow } from '../csv/parse.js'
@@ -30,6 +30,8 @@ import {
   suppressedIn,
   withResult,
 } from './fields.js'
+import { standInId } from './format.js'
+import { droppedField } from './http.js'
 import type { FlowOutputs } from './outputs.js'
 import { type CommandStep, type HttpStep, isRowStep, type RowStep, type Step } from './read.js'
 
@@ -58,6 +60,8 @@ export interface StepCount {
   /** Rows that an earlier run of the flow has looked up, or more new ones than its search is limited to. */
   left_out?: number
   failed: number
+  /** Rows that the answers of an address took out of the flow; absent where there are none. */
+  dropped?: number
   /** Data vendors that could not be asked about rows of this execution of its run; absent where there are none. */
   not_asked?: readonly SkippedRows[]
   /** Answers that are, or may be, about other rows; absent where there are none. */
@@ -220,6 +224,7 @@ function rowsAfter(
   // What passes by a step stays as it is.
   if (status === 'skipped') return [{ line, fields }]
   const isOn = fields !== undefined && (status === 'found' || status === 'not_found')
+  if (step.kind !== 'lookup' && isDropped(body)) return [{ line, fields: undefined }]
   if (step.kind !== 'lookup')
     return [{ line, fields: isOn ? { ...fields, ...(isObject(body) ? body : {}) } : undefined }]
   const { place, operation: row, constants } = step
@@ -239,6 +244,9 @@ function rowsAfter(
     fields: going && at < people.length ? withResult(going, place, row, people[at]) : undefined,
   }))
 }
+
+/** Whether an address has said that a row leaves the flow. */
+const isDropped = (body: unknown): boolean => isObject(body) && body[droppedField] === true
 
 const listIn = (body: unknown): readonly unknown[] => {
   const found = isObject(body) ? body[foundIn] : undefined
@@ -447,7 +455,8 @@ export class Chain {
       discard: nothing,
       write: async (rows) => {
         const after = rows.flatMap((row) => {
-          if (row.fields && row.status === 'found') count.found++
+          if (row.fields && row.status === 'found' && !isDropped(row.body)) count.found++
+          if (row.fields && isDropped(row.body)) count.dropped = (count.dropped ?? 0) + 1
           if (row.source === 'duplicate') count.duplicates++
           if (row.status === 'invalid') count.invalid++
           if (row.status === 'suppressed') count.suppressed = (count.suppressed ?? 0) + 1
@@ -606,8 +615,7 @@ function createPassage() {
   }
 }
 
-/** Returns the operation that stands for a step that is no lookup: one that costs nothing. */
+/** Returns what stands for a step that is no lookup. */
 export async function standIn(): Promise<Pick<BatchRequest, 'operation' | 'shape'>> {
-  const id: OperationId = 'accounts.count_profiles'
-  return { operation: operation(id), shape: await shapeOf(id) }
+  return { operation: operation(standInId), shape: await shapeOf(standInId) }
 }

@@ -17,6 +17,9 @@ const headers = () =>
 /** The number of a row, which a program gets with it. An answer that has it is the answer to that row. */
 export const rowNumberField = '_row'
 
+/** The operation that stands for a step that is no lookup: one that costs nothing. */
+export const standInId: OperationId = 'accounts.count_profiles'
+
 /** Whether a timer can be set for a duration: none lasts longer than 24 days. */
 const isTimeout = (duration: string): boolean => {
   const ms = toMs(duration)
@@ -45,6 +48,26 @@ export const inputKinds = {
 }
 
 const onlyIf = () => text().optional().describe('A condition in CEL: other rows pass by this step')
+
+/** Where a request goes, by its method. */
+const requestTo = (what: string) => ({
+  post: address().optional().describe(`Where ${what}, with POST`),
+  put: address().optional().describe(`Where ${what}, with PUT`),
+  patch: address().optional().describe(`Where ${what}, with PATCH`),
+})
+
+/** The methods of the requests of a flow. */
+export const httpMethods = ['post', 'put', 'patch'] as const
+
+const hasOneMethod = (http: Readonly<Record<string, unknown>>): boolean =>
+  httpMethods.filter((method) => http[method] !== undefined).length === 1
+const oneMethod = 'must have one of post, put and patch'
+
+/** Where the answer to a request with several rows has the answer to each: `body.results[index]`. */
+export const itemPath = /^body((?:\.[\w-]+)*)\[index\]$/
+
+/** What an answer of an address means for a row. */
+export const httpOutcomes = ['ok', 'keep', 'drop', 'failed', 'again'] as const
 
 /** Names of fields that a flow computes: conditions and expressions read them as they are. */
 const computedName = /^(?!(?:input|company|true|false|null|in)$)[A-Za-z_]\w*$/
@@ -93,13 +116,47 @@ export const stepKinds = {
     only_if: onlyIf(),
   }),
   http: z.strictObject({
-    http: z.strictObject({
-      post: address().describe('Where each row is sent'),
-      headers: headers(),
-      body: z.record(z.string(), z.unknown()).optional().describe('The body; {field} is a field of the row'),
-      result: z.record(z.string(), text()).describe('The fields of the row, by their paths in the answer'),
-      per_second: z.number().positive().optional().describe('The most requests a second (default: 10)'),
-    }),
+    http: z
+      .strictObject({
+        ...requestTo('rows are sent'),
+        headers: headers(),
+        body: z
+          .record(z.string(), z.unknown())
+          .optional()
+          .describe('The body; {field} is a field of the row'),
+        rows: z
+          .int()
+          .min(2)
+          .max(1_000)
+          .optional()
+          .describe('Rows of a request, as {"rows": […]} (default: one)'),
+        item: text()
+          .regex(itemPath, 'must be a path to a list of the answer, such as body.results[index]')
+          .optional()
+          .describe('Where the answer to several rows has that to each, such as body.results[index]'),
+        outcomes: z
+          .array(
+            z.strictObject({
+              when: text().describe('A condition in CEL on status, headers, body and item'),
+              is: z
+                .enum(httpOutcomes)
+                .describe('ok and keep let the row go on, drop takes it out, again sends it again later'),
+            }),
+          )
+          .min(1)
+          .optional()
+          .describe('What an answer means: the first that fits decides'),
+        result: z
+          .record(z.string(), text())
+          .optional()
+          .describe('The fields of the row, by their paths in the answer'),
+        per_second: z.number().positive().optional().describe('The most requests a second (default: 10)'),
+      })
+      .refine(hasOneMethod, oneMethod)
+      .refine(({ item, rows }) => item === undefined || rows !== undefined, {
+        error: 'needs rows beside it',
+        path: ['item'],
+      }),
     only_if: onlyIf(),
   }),
 }
@@ -127,11 +184,13 @@ export const outputKinds = {
   json: z.strictObject({ json: text().describe('A file with a list of JSON'), columns: columns() }),
   list: z.strictObject({ list: text().describe('The name of a new list of companies in the workspace') }),
   http: z.strictObject({
-    http: z.strictObject({
-      post: address().describe('Where the rows are sent, as {"rows": […]}'),
-      headers: headers(),
-      rows: z.int().positive().max(1_000).optional().describe('Rows of a request (default: 100)'),
-    }),
+    http: z
+      .strictObject({
+        ...requestTo('the rows are sent, as {"rows": […]}'),
+        headers: headers(),
+        rows: z.int().positive().max(1_000).optional().describe('Rows of a request (default: 100)'),
+      })
+      .refine(hasOneMethod, oneMethod),
     columns: columns(),
   }),
 }

@@ -275,10 +275,13 @@ class Reader {
           this.#checkField([...path, 'distinct', ...(Array.isArray(own.distinct) ? [at] : [])], field, before)
       if (own.kind === 'keep' || own.kind === 'limit' || own.kind === 'distinct')
         return { step: { ...own, ...same, before }, after: before }
+      if (own.kind === 'http')
+        for (const [at, { when }] of (own.http.outcomes ?? []).entries())
+          await this.#condition(when, [...path, 'http', 'outcomes', at, 'when'], { fields: answerScope })
       const fields =
         own.kind === 'set'
           ? await this.#computed(own, path, before)
-          : scopeOfNames(own.kind === 'command' ? own.fields : Object.keys(own.http.result))
+          : scopeOfNames(own.kind === 'command' ? own.fields : Object.keys(own.http.result ?? {}))
       const after = { ...before, fields: { ...before.fields, ...fields } }
       return { step: { ...own, ...same, before }, after }
     }
@@ -313,9 +316,13 @@ class Reader {
     }
   }
 
-  async #condition(text: string | undefined, path: Path, { fields }: RowShape): Promise<void> {
-    if (text !== undefined)
-      await this.#attempt(path, () => parseExpression(text, fields, String(path.at(-1))))
+  async #condition(
+    text: string | undefined,
+    path: Path,
+    { fields }: Pick<RowShape, 'fields'>,
+  ): Promise<void> {
+    const option = path.includes('outcomes') ? 'outcomes.when' : String(path.at(-1))
+    if (text !== undefined) await this.#attempt(path, () => parseExpression(text, fields, option))
   }
 
   /** Returns the fields that a step computes; each sees the row as it was before the step. */
@@ -551,6 +558,9 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
 }
 
 const text: FieldType = { is: 'text' }
+
+/** What the conditions on an answer of an address are about. */
+export const answerScope: Scope = { status: { is: 'number' }, headers: true, body: true, item: true }
 
 /** Returns what the rows of an input are; `undefined` of a file with columns that could not be read. */
 function startOf(input: FlowInput, table: Flow['table']): RowShape | undefined {

@@ -211,7 +211,11 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const isLeftOut =
       earlier && isFirst ? earlier.leavesOut(source ? Number(source.constants.limit) : undefined) : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
-    const stepPorts = ports.forStep(request)
+    const ownPorts = ports.forStep(request)
+    const { bulk } = custom ?? {}
+    const stepPorts = bulk
+      ? { ...ownPorts, target: { ...ownPorts.target, bulk: async () => bulk } }
+      : ownPorts
     await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
     const { header, lookup } = await lookupFor(stepPorts, step, request, isLeftOut)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
@@ -421,6 +425,7 @@ async function requestFor(
       retryUnknown,
       concurrency,
       flow,
+      isOutward: step.kind !== 'lookup',
       format: 'csv',
       maxAgeMs: isKept ? defaultMaxAgeMs : undefined,
       // An import waits here for its results.

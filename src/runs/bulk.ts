@@ -182,7 +182,9 @@ class BulkCalls {
     const [first] = states
     const isAlone = states.length === 1 && first !== undefined
     const row = isAlone ? this.#single : this.#operation
-    const input = isAlone ? first.input : requestFor(states, bulkRequests)
+    const { direct } = bulkRequests
+    const inputs = states.map(({ input }) => input)
+    const input = isAlone ? first.input : (direct?.request(inputs) ?? requestFor(states, bulkRequests))
     // Whether the target may have received it before.
     let isOpen = bulk.row?.fresh !== true
     let inProgressMs = 0
@@ -196,6 +198,7 @@ class BulkCalls {
       if (!(reply instanceof ConnectionLost) && reply.isSuspect) suspect.add(ordinals, 'discarded')
       if (reply instanceof ConnectionLost)
         return this.#settle(states, isOpen ? unknownAnswer : lostAnswer(reply, row))
+      if (isOk(reply) && direct) return this.#settleEach(states, direct.replies(reply.body))
       if (isOk(reply) && !isAlone) return this.#accept(states, reply)
       const verdict = judge(reply, row, batch.time.now())
       if (verdict.kind === 'wait' && isConflict(reply)) {
@@ -239,6 +242,18 @@ class BulkCalls {
 
   #settle(states: readonly RowState[], answer: RowAnswer): SendResult {
     for (const state of states) this.#answer(state, answer)
+    return 'taken'
+  }
+
+  /** Settles rows by the replies to each of them, in their order. */
+  #settleEach(states: readonly RowState[], replies: readonly Reply[]): SendResult {
+    const { batch, suspect } = this.ports
+    for (const [at, state] of states.entries()) {
+      const reply = replies[at]
+      const verdict = reply && judge(reply, this.#single, batch.time.now())
+      if (reply?.isSuspect) suspect.add([state.ordinal], 'discarded')
+      this.#answer(state, verdict?.kind === 'answer' ? verdict.answer : unknownAnswer)
+    }
     return 'taken'
   }
 

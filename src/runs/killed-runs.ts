@@ -73,6 +73,8 @@ async function settleRun(
   if (!found || open.length === 0) return
   const operation = rowOperation(found)
   const { choices, member } = parseJson(run.request) as RecordedRequest
+  // The engine was not asked, and does not know whether somebody else was.
+  if (choices.isOutward) return
   const hasQuota = operation.quota !== undefined && choices.maxProfiles !== undefined
   const lookups = await openLookups(database, run, {
     now,

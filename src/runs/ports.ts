@@ -33,6 +33,11 @@ export interface BulkRequests {
   readonly most: number
   /** Finishes accepted work in this process, unless another one works on it; called before each poll for its results. */
   readonly work?: (id: string, signal: AbortSignal) => Promise<void>
+  /** Where the answer to a request has those to all of its rows already: how it is made, and read. */
+  readonly direct?: {
+    readonly request: (inputs: readonly Input[]) => Input
+    readonly replies: (body: unknown) => readonly Reply[]
+  }
 }
 
 /** Where this machine's records of runs are, and the clock and ids they are kept with. */

@@ -83,6 +83,8 @@ export interface BatchChoices extends InputChoices, RunChoices, SelectChoices {
   readonly keepInput?: boolean | undefined
   /** Id of the flow that the run is a step of, in the record of a run. */
   readonly flow?: string | undefined
+  /** Whether its rows go to a program or an address, in the record of a run. */
+  readonly isOutward?: boolean | undefined
   /** Fingerprint of the lists of `skipKnown`, in the record of a run. */
   readonly knownPrint?: string | undefined
 }

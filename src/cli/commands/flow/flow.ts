@@ -253,6 +253,7 @@ async function showReport(
       suppressed = 0,
       left_out = 0,
       passed_by: passedBy = 0,
+      dropped = 0,
     } = step
     const paid = formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')
     const parts = [
@@ -265,6 +266,7 @@ async function showReport(
       suppressed > 0 && `${formatNumber(suppressed)} suppressed`,
       left_out > 0 && `${formatNumber(left_out)} known from earlier runs`,
       failed > 0 && `${formatNumber(failed)} failed`,
+      dropped > 0 && `${formatNumber(dropped)} dropped`,
       credits > 0 && paid,
     ]
     context.notify(oneLine(`${names[at]}: ${parts.filter(Boolean).join(' · ')}`))

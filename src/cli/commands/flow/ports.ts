@@ -22,10 +22,10 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
   let poster: Poster | undefined
   context.onClose(() => poster?.close())
   const http: HttpPorts = {
-    post: async (...request) => {
+    send: async (...request) => {
       const { createPoster } = await import('../../../client/exchange.js')
       poster ??= createPoster()
-      return poster.post(...request)
+      return poster.send(...request)
     },
     environment: context.streams.env,
     conceal: (secret) => context.conceal(secret),
