@@ -1122,6 +1122,24 @@ class StoredLookups {
     }, `run ${this.run.number}`)
   }
 
+  /** Records work that the target has accepted for a single lookup that was sent whatever is stored. */
+  async keepAccepted(
+    { ordinal, hash, identity }: LookupRow,
+    work: Work,
+    { key, payer }: Pick<StartedLookup, 'key' | 'payer'>,
+  ): Promise<void> {
+    const now = this.options.now()
+    const { number } = this.run
+    const values = [number, ordinal, 'accepted', hash ?? null, identity ?? null, key, null, toJson(work), 0]
+    await this.driver.transaction(async (connection) => {
+      await connection.dialect.insertRows(connection, put, [[...values, 'live', null, null, null, now, null]])
+      const found = [[hash ?? null, number, ordinal]]
+      if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
+      await connection.run('UPDATE lookups SET payer = ? WHERE run = ? AND row = ?', payer, number, ordinal)
+      await changeRun(connection, this.#own, heardAt, now, now)
+    }, `run ${number}`)
+  }
+
   /** Leaves a single lookup of unknown outcome to whoever makes it next, under its key. */
   async release(ordinal: number): Promise<void> {
     await this.driver.transaction(

@@ -87,8 +87,8 @@ export function createSharedWork(ports: SharedWorkPorts) {
     await keepNote(jobsOf, identityOf(own), body)
     const accepted = {
       enrichment_id: own,
-      first_name: input.firstname ?? null,
-      last_name: input.lastname ?? null,
+      first_name: input.firstname ?? input.first_name ?? null,
+      last_name: input.lastname ?? input.last_name ?? null,
       status: 'pending',
       ...(custom === undefined ? {} : { custom }),
     }

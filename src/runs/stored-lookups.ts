@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { shapeOf } from '../api/areas/shapes.js'
+import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import {
   type Caller,
   type CallOptions,
@@ -28,8 +28,9 @@ import {
   rowOperation,
 } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
+import { checkNames, withoutBlanks } from '../api/validation/validate.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
-import { type Fields, isObject, once } from '../api/values/objects.js'
+import { type Fields, isObject, once, resultOr } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { isHidden, isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
@@ -226,8 +227,10 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     { maxAgeMs, idempotencyKey }: CallOptions = {},
   ): Promise<LookupRow | undefined> => {
     const row = asRow(operation(id))
-    if (!row || !(await shapeOf(id)).input.safeParse(input).success) return undefined
-    const identity = identityOf(row)(input)
+    const shape = row && (await shapeOf(id))
+    const read = shape && readFields(id, shape, input)
+    if (!read) return undefined
+    const identity = identityOf(row)(read)
     if (identity === undefined) return undefined
     const hash = hashNumber(hashOf(identity))
     return { ordinal: -1, identity, hash, most: 0, input, maxAgeMs, key: idempotencyKey }
@@ -453,6 +456,24 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       own.underWay.delete(row.ordinal)
     }
   }
+  /** Starts work whatever is stored, and records what was accepted, so that its result is stored for others. */
+  const startAnew = async (
+    caller: Caller,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const reply = await caller.call(id, input, options)
+    const accepted = isOk(reply) && maxAgeMs > 0 ? bodyOf(reply, names) : undefined
+    const work = isObject(accepted) ? accepted.enrichment_id : undefined
+    const row = typeof work === 'string' ? await shared?.lookupOf(id, input) : undefined
+    if (!row || typeof work !== 'string') return reply
+    const record = async () => {
+      const own = await ownRun(id)
+      const of = { key: options.idempotencyKey ?? null, payer: options.member?.email ?? null }
+      await own.lookups.keepAccepted({ ...row, ordinal: own.next++ }, workOf(work), of)
+    }
+    await record().catch(onFault)
+    return reply
+  }
   const shared = ports.sharesWork
     ? createSharedWork({
         now: () => clock.now(),
@@ -655,6 +676,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         }
         if (shared && readsShared(id)) return shared.read(caller, id, input, options)
         const isWork = shared !== undefined && isShared(id)
+        if (isWork && !isAnswered(options)) return startAnew(caller, id, input, options)
         const asked = !isAnswered(options)
           ? undefined
           : isWork
@@ -795,6 +817,12 @@ function asRow(row: Operation): Operation | undefined {
   if (row.starts !== undefined || !isPriced(row)) return undefined
   const found = rowOperation(row)
   return found.batch && found
+}
+
+/** Returns a request with its fields as the API names them, and without blank ones; `undefined` where that cannot be. */
+function readFields(id: OperationId, shape: Shape, input: Input): Input | undefined {
+  const read = resultOr(undefined, () => checkNames(id, shape, withoutBlanks(id, shape, input)))
+  return read && shape.input.safeParse(read).success ? read : undefined
 }
 
 const withoutKey = ({ idempotencyKey: _, ...options }: CallOptions): CallOptions => options

@@ -135,6 +135,33 @@ describe('work that members of a proxy start', () => {
     expect(await spent()).toBe(9)
   })
 
+  it('serves others, too, where it was asked for anew, or with the names in another spelling', async () => {
+    const { me, you, work, spent } = await team()
+    const { firstname: first_name, lastname: last_name, ...rest } = ann
+    const post = (at: At, path: string, headers = {}) =>
+      ask(at, `/contacts/${path}`, { first_name, last_name, ...rest }, headers)
+    const anew = (await post(me, 'single_enrich', { 'cache-control': 'no-cache' })).json<Job>()
+    await work()
+    expect(await read(me, anew)).toMatchObject({
+      status: 'finished',
+      email: 'ann@acme.example',
+      credits_used: 3,
+    })
+    const found = await post(you, 'sync_single_enrich')
+    expect([found.json(), found.headers.get('cache-status')]).toMatchObject([
+      { email: 'ann@acme.example' },
+      'prospect; hit; detail="me@localhost"',
+    ])
+    const job = (await post(you, 'single_enrich')).json<Job>()
+    expect(await read(you, job)).toMatchObject({
+      first_name: 'Ann',
+      email: 'ann@acme.example',
+      credits_used: 0,
+    })
+    expect(await read(you, await submit(you))).toMatchObject({ status: 'finished', credits_used: 0 })
+    expect(await spent()).toBe(3)
+  })
+
   it('has the same reply for the same idempotency key, before and after its end', async () => {
     const { me, you, work, spent } = await team()
     const [mine, yours] = [{ 'idempotency-key': 'mine' }, { 'idempotency-key': 'yours' }]
