@@ -11,10 +11,52 @@ export interface Synonyms {
   readonly lastResort?: readonly string[]
 }
 
-const byKind: Readonly<Record<string, Readonly<Record<string, Synonyms>>>> = synonyms
+type SynonymsByField = Readonly<Record<string, Synonyms>>
+
+const listed: Readonly<Record<string, SynonymsByField>> = synonyms
+
+/** Fields of companies whose names columns of other records have, too. */
+const fieldsOfCompany: SynonymsByField = {
+  company_name: { sure: ['name', ...(synonyms.companies.name.sure ?? [])] },
+  company_domain: {
+    sure: ['domain', 'website', ...synonyms.companies.domain.sure, ...synonyms.companies.website.sure],
+  },
+}
+
+/** Fields of which a file may have several columns, the first with a number: `Company 1`, `E-Mail 1`. */
+const numbered =
+  'name domain website first_name last_name full_name email phone company_name company_domain'.split(' ')
+
+/** The synonyms that are listed, with those that follow from others and that no field of the same record is listed with. */
+const byKind = once(() =>
+  Object.fromEntries(Object.entries(listed).map(([kind, fields]) => [kind, withDerived(kind, fields)])),
+)
+
+function withDerived(kind: string, fields: SynonymsByField): SynonymsByField {
+  const isCompany = kind === 'companies'
+  const all = isCompany
+    ? Object.keys(fields)
+    : [...new Set([...Object.keys(fields), ...Object.keys(fieldsOfCompany)])]
+  return Object.fromEntries(
+    all.map((field) => {
+      const others = namesOf(Object.entries(fields).filter(([other]) => other !== field))
+      const { likely = [], lastResort = [] } = fields[field] ?? {}
+      const less = new Set([...likely, ...lastResort].map(normaliseName))
+      const isFree = (name: string) => !others.has(normaliseName(name)) && !less.has(normaliseName(name))
+      const own = fields[field] ?? {}
+      const more = isCompany ? [] : (fieldsOfCompany[field]?.sure ?? [])
+      const sure = [...(own.sure ?? []), ...more.filter(isFree)]
+      // `Name 1` is the first line of a company's name in some programs, and listed there.
+      const first = numbered.includes(field)
+        ? [field, ...sure].filter((name) => !/\d$/.test(name) && name !== 'name').map((name) => `${name} 1`)
+        : []
+      return [field, { ...own, sure: [...sure, ...first.filter(isFree)] }]
+    }),
+  )
+}
 
 /** Returns the synonyms of a field of companies, people, jobs or posts; empty when it has none. */
-export const synonymsOf = (kind: string, field: string): Synonyms => byKind[kind]?.[field] ?? {}
+export const synonymsOf = (kind: string, field: string): Synonyms => byKind()[kind]?.[field] ?? {}
 
 /** Columns that every output has; input columns of these names are overwritten. */
 export const statusColumns = ['_status', '_error', '_credits', '_source'] as const
@@ -59,7 +101,7 @@ export const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell ==
 const namesOf = (fields: readonly (readonly [field: string, known: Synonyms])[]): ReadonlySet<string> =>
   new Set(fields.flatMap(([field, known]) => [field, ...Object.values(known).flat()]).map(normaliseName))
 
-const columnNames = once(() => namesOf(Object.values(byKind).flatMap((of) => Object.entries(of))))
+const columnNames = once(() => namesOf(Object.values(byKind()).flatMap((of) => Object.entries(of))))
 const namesOfPeople = once(() =>
   namesOf(
     ['first_name', 'last_name', 'full_name'].map((field) => [field, synonymsOf('people', field)] as const),
@@ -81,6 +123,16 @@ export function isPhoneOfOthers(kind: string, column: string): boolean {
   return phonesOfOthers.test(name) || (kind === 'people' && phonesOfCompanies.test(name))
 }
 
+/** Names of columns with websites of somebody or something else than the company of a row. */
+const sitesOfOthers = new RegExp(
+  'referr|competit|competid|wettbewerb|konkurren|concurren|concorren|source|quelle|herkunft|fuente|partner|agenc|agentur|' +
+    'hosting|nameserver|blog|portfolio|persona?l|privat|previous|former|^alte|^old|ancien|antigu|vecchi|parent|mutter|konzern|' +
+    'redirect|track|provider|anbieter|distribut|handler|reseller|karriere|career|stellen|landing|kampagne|campa|datei|spam|block',
+)
+
+/** Whether a column of websites has, by its name, none of the company of a row. */
+export const isSiteOfOthers = (column: string): boolean => sitesOfOthers.test(normaliseName(column))
+
 /**
  * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so
  * are `first_name` and `lead.first_name`, as results name it.
@@ -94,6 +146,7 @@ export function normaliseName(name: string): string {
     .replace(/œ/g, 'oe')
     .replace(/æ/g, 'ae')
     .replace(/ø/g, 'o')
+    .replace(/ł/g, 'l')
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 

@@ -1,3 +1,6 @@
+import { once } from '../api/values/objects.js'
+import commonNames from './given-names.json' with { type: 'json' }
+import iberianNames from './iberian-family-names.json' with { type: 'json' }
 import legalForms from './legal-forms.json' with { type: 'json' }
 import { ascii, toPlainText } from './spelling.js'
 
@@ -48,7 +51,10 @@ const degree =
 
 /** How people are addressed. */
 const salutation =
-  /^(?:(?:herrn?|frau|hrn?|mr|mrs|ms|mx|mme|mlle|madame|monsieur|mademoiselle|sra|srta)(?:\.\s*|\s+)|(?:fr|sr|dhr|mevr)\.\s*|sig\.(?:(?:ra|na)\b\.?)?\s*)/iu
+  /^(?:(?:herrn?|frau|fräulein|frl|hrn?|mr|mrs|ms|mx|mme|mlle|madame|monsieur|mademoiselle|sra|srta|señora?|señorita|signora?|signorina|mevrouw|meneer|pani)(?:\.\s*|\s+)|(?:fr|sr|dhr|mevr|dña)\.\s*|sig\.(?:(?:ra|na)\b\.?)?\s*)/iu
+/** The same, where a given name and a family name follow: `M. Paul Durand`. Else it is an initial or a name. */
+const maybeSalutation = /^(?:m\.|d\.|don|doña|pan|fr|hr)\s*(?=(\p{L}+)[-\p{L}]*\s+\S*\p{L})/iu
+
 /** Titles before a name; what may be a name or initials, too, needs its full stop. */
 const title =
   /^(?:(?:dr|prof|professor|dott|dottssa)(?:\.-?\s*|\s+)|(?:ing|ir|dipl|mag|univ|priv|hon|habil|doz|ass|assoc)\.-?\s*)/iu
@@ -57,11 +63,14 @@ const branch =
   /^(?:\((?:fh|univ|ba|tu|th|dh|uni)\.?\)\s*|[he]\.?\s?[ch]\.\s*|(?:ing|inf|kfm|kff?r|betriebsw|wirt|wi|volksw|phys|math|chem|biol|geol|psych|päd|paed|soz|des|jur|med|dent|vet|phil|nat|rer|pol|oec|techn?|theol|iur|mont|soc|hort|agr|sc|habil|mult|doz|prof)\.(?:-|\s*))/iu
 
 /** Most names have no such beginning. */
-const startsWithTitle = /^\s*(?:[a-z]{1,6}\.|(?:herr|frau|m[a-z]{1,10}|h?rn?|dr|prof|dott|sra|srta)[a-z]*\s)/i
+const startsWithTitle =
+  /^\s*(?:[a-zñª]{1,6}\.|(?:herr|fr|m[a-z]{1,10}|h?rn?|dr|prof|dott|do[nñ]|s[ei][ngñ]|sra|srta|pan)[a-zäñ]*\s)/i
 
 /** Returns a name without how the person is addressed, and without titles before it. */
 function withoutTitles(name: string): string {
-  let rest = name.trimStart().replace(salutation, '')
+  const given = maybeSalutation.exec(name.trimStart())?.[1]
+  const address = given !== undefined && isGivenName(given) ? maybeSalutation : salutation
+  let rest = name.trimStart().replace(address, '')
   const isAddressed = rest !== name.trimStart()
   // `Hr. u. Fr. Muster` are two people.
   if (isAddressed && /^(?:u\.|und|and|&|et|y)\s/i.test(rest)) return name
@@ -93,6 +102,11 @@ export function toPersonName(name: string): string {
   return text === '' ? written : text
 }
 
+const givenNames = once(() => new Set(commonNames.flatMap((names) => names.split(' '))))
+
+/** Whether a word is a common given name. */
+export const isGivenName = (word: string): boolean => givenNames().has(foldText(word))
+
 /** Words that begin a family name: `von Stein`, `van der Berg`, `de la Cruz`. */
 const particles: ReadonlySet<string> = new Set(
   'von vom zu zum zur van vander vanden ter ten de del della dela di da do dos das du des la le el al bin ibn mac af av'.split(
@@ -100,14 +114,19 @@ const particles: ReadonlySet<string> = new Set(
   ),
 )
 
+/** What is written behind a name about whose it is: `Max Elf (Einkauf)`, `Max Elf - Einkauf`. */
+const remark = /\s*(?:\([^()]*\)|\[[^[\]]*\]|\s[-–—|]\s.*)\s*$/u
+
 /**
- * Returns the first and last name in a full one: around a comma, of two words, before a particle or beside a middle initial;
- * `undefined` where several words may be either. Whoever is only addressed, as `Frau Muster`, has no first one.
+ * Returns the first and last name in a full one: around a comma, of two words, before a particle, beside a middle initial, behind
+ * two given names or before two Spanish family names; `undefined` where several words may be either. Whoever is only addressed,
+ * as `Frau Muster`, has no first one.
  */
 export function splitPersonName(
   full: string,
 ): readonly [first: string | undefined, last: string] | undefined {
-  const [family = '', given, ...more] = toPersonName(full)
+  const bare = full.replace(remark, '')
+  const [family = '', given, ...more] = toPersonName(bare.trim() === '' ? full : bare)
     .split(',')
     .map((part) => part.trim())
   const isSuffix = given !== undefined && suffixes.has(foldText(given))
@@ -117,10 +136,29 @@ export function splitPersonName(
   while (words.length > 2 && suffixes.has(foldText(words.at(-1) ?? ''))) words.pop()
   const [first, ...rest] = words
   if (rest.length === 1 && salutation.test(family)) return [undefined, rest.join()]
-  if (first === undefined || rest.length === 0) return undefined
+  if (first === undefined || rest.length === 0 || !words.every((word) => /\p{L}/u.test(word)))
+    return undefined
   if (rest.length === 1 || particles.has(rest[0]?.toLowerCase() ?? '')) return [first, rest.join(' ')]
-  return rest.length === 2 && /^\p{Lu}\.?$/u.test(rest[0] ?? '') ? [first, rest[1] ?? ''] : undefined
+  if (rest.length === 2 && /^\p{Lu}\.?$/u.test(rest[0] ?? '')) return [first, rest[1] ?? '']
+  return splitLongName(words)
 }
+
+/** Returns the parts of a name of several words: what common given and family names say of them. */
+function splitLongName(words: readonly string[]): readonly [first: string, last: string] | undefined {
+  const joined = (at: number) => [words.slice(0, at).join(' '), words.slice(at).join(' ')] as const
+  const isFamilyName = (word = '') => familyNames().has(foldText(word))
+  const isParticle = (word = '') => particles.has(word.toLowerCase())
+  // `Anna Maria von Stein`, `Ana Lucía Díaz`.
+  const given = words.findIndex((word) => !isGivenName(word))
+  if (given === 2 && (words.length === 3 || isParticle(words[2]))) return joined(2)
+  const last = words.length - 2
+  if (last < 1 || last > 2 || !isGivenName(words[0] ?? '')) return undefined
+  return isFamilyName(words.at(-1)) && isFamilyName(words.at(-2)) && !isParticle(words.at(-2))
+    ? joined(last)
+    : undefined
+}
+
+const familyNames = once(() => new Set(iberianNames.flatMap((names) => names.split(' '))))
 
 /** Where `ü` may be written as `ue`, as in `Mueller`: not in `Bauer`, `Jacques`, `Michael`, `Joe` or `Xue`. */
 const spelledOutVowel = /(?<![aeiouq])(?:a(?=[ae])|o(?=e)|u(?=e))[ae](?=[b-df-hjkmnp-tv-xz]|l[a-z])/g

@@ -1,12 +1,11 @@
 import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
-import { type Fields, once, resultOr } from '../api/values/objects.js'
+import { type Fields, resultOr } from '../api/values/objects.js'
 import { networkHosts } from '../api/values/url.js'
 import { isColumnName, isNameOfPeople } from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
-import commonNames from './given-names.json' with { type: 'json' }
-import { errorValue, foldPersonName, foldText, isNothing, trailingForms } from './name.js'
+import { errorValue, foldPersonName, foldText, isGivenName, isNothing, trailingForms } from './name.js'
 import { isNoAddress } from './no-address.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
@@ -108,13 +107,11 @@ export function toValueKind(cell: string): ValueKind | undefined {
   return isPersonName(text) ? 'person name' : undefined
 }
 
-const givenNames = once(() => new Set(commonNames.flatMap((names) => names.split(' '))))
-
 /** Whether one of the words before a family name, or after its comma, is a common given name. */
 function isPersonName(text: string): boolean {
   const [family = '', given = family] = text.split(',', 2)
   const [first = ''] = given.trim().split(/[\s-]/, 1)
-  return givenNames().has(foldText(first))
+  return isGivenName(first)
 }
 
 const isPhone = (text: string): boolean =>
@@ -149,6 +146,16 @@ export function toSoleKind(cells: readonly string[] = []): ValueKind | undefined
   const isVaried = () => new Set(cells.map((cell) => toDomain(cell) ?? '')).size * 2 > cells.length
   return kind !== 'web address' || isVaried() ? kind : undefined
 }
+
+/** A website's first page, in whatever language. */
+const homePage =
+  /^(?:https?:\/\/)?[^\s/?#]+(?:\/(?:[a-z]{2}(?:[-_][a-z]{2})?|home|index\.\w{2,5}|start(?:seite)?))?\/?$/i
+
+/** Whether nearly all cells of a column are first pages of companies' own websites, or their domains. */
+export const areSites = (cells: readonly string[]): boolean =>
+  cells.length > 0 &&
+  cells.filter((cell) => homePage.test(cell.trim()) && toCompanyDomain(cell) !== undefined).length >=
+    0.9 * cells.length
 
 /** Names of columns of results, such as `company.domain`, which look like web addresses. */
 const dotted = /^(?:account|company|contact|input|job|lead|person|post|result)\./i

@@ -238,10 +238,9 @@ function crmLayout(
 ) {
   const kind = requireCrmKind(shape.output)
   const mapped = Object.fromEntries(
-    mapping.columns.map(({ field }) => [
-      recordFieldsOf(kind, field)[0] ?? field,
-      positionsOf(mapping, field),
-    ]),
+    mapping.columns.flatMap(({ field, part }) =>
+      part === undefined ? [[recordFieldsOf(kind, field)[0] ?? field, positionsOf(mapping, field)]] : [],
+    ),
   )
   return withCrmColumns(crmColumns(crm, kind), kind, layout, mapped, choices.keepInput)
 }

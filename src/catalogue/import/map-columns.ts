@@ -6,6 +6,7 @@ import {
   isColumnName,
   isOwnColumn,
   isPhoneOfOthers,
+  isSiteOfOthers,
   isUnnamed,
   normaliseName,
   synonymsOf,
@@ -21,12 +22,12 @@ import {
   wholeNumber,
 } from '../../identity/readers.js'
 import {
+  areSites,
   fitsColumn,
   isProfileKind,
   isStandIn,
   kindsOfField,
   toColumnKind,
-  toCompanyDomain,
   toSoleKind,
   type ValueKind,
 } from '../../identity/value-kinds.js'
@@ -79,6 +80,11 @@ export function mapColumns(
     if (left.has(field) || columnOf.has(field) || [...columnOf.values()].includes(at)) continue
     if (rank < onlyWithout || findUnfilled(kind, columnOf)) columnOf.set(field, at)
   }
+  const addresses =
+    kind !== 'companies' || left.has('domain')
+      ? []
+      : header.flatMap((_, at) => (toColumnKind(samples[at]) === 'email' ? [at] : []))
+  if (addresses[0] !== undefined && findUnfilled(kind, columnOf)) columnOf.set('domain', addresses[0])
   checkRequired(kind, header, columnOf)
   const used = new Set(columnOf.values())
   const moreOf = (field: 'email' | 'phone') =>
@@ -87,7 +93,12 @@ export function mapColumns(
           (guess) => guess.field === field && !used.has(guess.at) && isFurther(kind, guess, header),
         )
       : []
-  const more = { email: moreOf('email').map(({ at }) => at), phone: moreOf('phone').map(({ at }) => at) }
+  const more = {
+    email: moreOf('email').map(({ at }) => at),
+    phone: moreOf('phone').map(({ at }) => at),
+    // An address of a company's own names its domain, where a row has no website.
+    domain: addresses.filter((at) => !used.has(at)),
+  }
   const mapped = [...columnOf].sort(([, one], [, other]) => one - other)
   const byColumn = new Map(mapped.map(([field, at]) => [at, field]))
   return {
@@ -100,9 +111,10 @@ export function mapColumns(
       (name, at) =>
         !byColumn.has(at) && !Object.values(more).flat().includes(at) && name !== '' && !isOwnColumn(name),
     ),
-    notes: (['email', 'phone'] as const).flatMap((field): Note[] => {
+    notes: (['email', 'phone', 'domain'] as const).flatMap((field): Note[] => {
       const columns = more[field].map((at) => nameAt(header, at))
       if (columns.length === 0) return []
+      if (field === 'domain') return [{ code: 'import.domain_of_email', details: { columns } }]
       const column = nameAt(header, columnOf.get(field) ?? 0)
       return [
         { code: 'import.more_columns', details: { field, column, columns, keepsAll: hasMany(kind, field) } },
@@ -210,20 +222,9 @@ function guessFields(
   ]
 }
 
-/** Names that spreadsheets and databases give a column by themselves. */
-const automatic =
-  /^(?:feld|field|spalte|column|col|colonne|columna|colonna|kolom|campo|champ|veld|unnamed|var|[a-z])?\d*$/
-
-/** Web addresses may be anything's: they count below an automatic name if they are companies' own, else as a last resort. */
+/** Web addresses may be anything's: they count if they are companies' own and nobody else's by their name, else as a last resort. */
 const rankByValues = (column: string, kind: ValueKind, cells: readonly string[]): number =>
-  kind !== 'web address' || (automatic.test(normaliseName(column)) && areSites(cells))
-    ? byValues
-    : onlyWithout
-
-const site = /^(?:https?:\/\/)?[^\s/?#]+\/?$/i
-
-const areSites = (cells: readonly string[]): boolean =>
-  cells.filter((cell) => site.test(cell) && toCompanyDomain(cell) !== undefined).length >= 0.9 * cells.length
+  kind !== 'web address' || (areSites(cells) && !isSiteOfOthers(column)) ? byValues : onlyWithout
 
 /** Returns which of the two fields for profiles of people is for those that a column holds. */
 function ofProfiles(field: string, cells: readonly string[]): string {

@@ -16,6 +16,8 @@ import {
   isMisplaced,
   isPlaceholder,
   kindsOfField,
+  toCompanyDomain,
+  toEmail,
   toValueKind,
   withFirstRow,
 } from '../../identity/value-kinds.js'
@@ -157,7 +159,7 @@ function openColumns(
   return {
     fields,
     mapping: all,
-    more: { email: [], phone: [] },
+    more: { email: [], phone: [], domain: [] },
     ignored: ignored.filter((column) => !isRead(column)),
     notes: [],
     samples: Object.fromEntries(Object.entries(all).map(([field, column]) => [field, sampleOf(column)])),
@@ -233,12 +235,20 @@ async function* toInputRows(
       if (hasMany(kind, field)) raw[field] = joinPhones(raw[field], others)
       else raw[field] ??= others[0]
     }
+    if (raw.domain === undefined && toCompanyDomain(String(raw.website ?? '')) === undefined)
+      for (const at of more.domain) raw.domain ??= domainOfEmail(cells[at])
     reading?.complete(raw, (place) => cells[place])
   }
   for await (const rows of batches)
     yield rows
       .map((row) => toInputRow(row, { fields, isChecked, nameAt }, kind, complete))
       .filter((row) => row !== undefined)
+}
+
+/** Returns the domain of a company's own mailbox; `undefined` of one at a provider that many have theirs at. */
+function domainOfEmail(cell = ''): string | undefined {
+  const email = isPlaceholder('email', cell) ? undefined : toEmail(cell)
+  return email === undefined ? undefined : toCompanyDomain(email)
 }
 
 /** Returns phones as a cell with a list of them. */

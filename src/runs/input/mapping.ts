@@ -13,6 +13,7 @@ import {
   isColumnName,
   isOwnColumn,
   isPhoneOfOthers,
+  isSiteOfOthers,
   isUnnamed,
   type LeaveOut,
   normaliseName,
@@ -22,11 +23,12 @@ import {
 } from '../../csv/names.js'
 import { checkCalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toCountryCode } from '../../identity/country.js'
-import { toPersonName } from '../../identity/name.js'
+import { splitPersonName, toPersonName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
 import {
+  areSites,
   describeMisplaced,
   fitsColumn,
   isDomainInName,
@@ -77,6 +79,8 @@ interface MappedColumn {
   readonly by: 'pin' | 'name' | 'synonym' | 'values' | 'last resort'
   /** The first value of the column. */
   readonly sample?: string
+  /** Which part of a full name the field is, where the column holds one. */
+  readonly part?: 'first' | 'last'
   /** Further columns of addresses or numbers: the first that has one is used in a row without one in this column. */
   readonly orElse?: readonly Pick<MappedColumn, 'column' | 'at'>[]
 }
@@ -122,12 +126,17 @@ export function mapColumns(request: MappingRequest): Mapping {
     const winner = winnerOf(filled, guess.field)
     const isEmpty = request.samples?.[guess.at]?.length === 0
     if (!winner || winner.by === 'pin' || isEmpty || taken.has(guess.at)) continue
-    if (mayStandBy(guess, fileKindOf(request.subject))) {
+    if (mayStandBy(guess, request)) {
       const orElse = [...(winner.orElse ?? []), { column: guess.column, at: guess.at }]
       taken.add(guess.at)
       filled.set(winner.field, { ...winner, orElse })
     } else if (guess.rank < likely || winner.rank >= likely)
       others.set(winner, [...(others.get(winner) ?? []), guess.column])
+  }
+  const split = splitColumn(request, filled, taken)
+  for (const column of split) {
+    taken.add(column.at)
+    filled.set(column.field, column)
   }
   checkConstants(request, filled)
   checkUnambiguous(request, filled)
@@ -140,6 +149,7 @@ export function mapColumns(request: MappingRequest): Mapping {
       ...(request.notes ?? []),
       ...firstRowNotes(request),
       ...left.map((field): Note => ({ code: 'map.left', details: { name: spell(field) } })),
+      ...split.slice(0, 1).map(({ column }): Note => ({ code: 'map.split', details: { column } })),
       ...[...others].map(([{ field, column }, columns]): Note => {
         const details = { columns, name: spell(field), column, other: columns[0] }
         return { code: 'map.others', details }
@@ -147,6 +157,59 @@ export function mapColumns(request: MappingRequest): Mapping {
     ],
   }
 }
+
+/**
+ * Returns the column of full names as that of first names and of last names, where these are asked for and have none of their
+ * own.
+ */
+function splitColumn(
+  { header, samples, fields, subject, constants = {}, pins = {} }: MappingRequest,
+  filled: ReadonlyMap<string, unknown>,
+  taken: ReadonlySet<number>,
+): readonly Guess[] {
+  const [first, last] = ['first', 'last'].map((part) =>
+    fields.find((field) => field === `${part}_name` || field === `${part}name`),
+  )
+  if (subject === 'company' || fields.includes('full_name') || first === undefined || last === undefined)
+    return []
+  if ([first, last].some((field) => filled.has(field) || Object.hasOwn(pins, field) || field in constants))
+    return []
+  const named = new Set(['full_name', ...(synonymsOf('people', 'full_name').sure ?? [])].map(normaliseName))
+  const mayHold = (at: number): number => {
+    const kind = toColumnKind(samples?.[at], 'full_name')
+    const name = normaliseName(header[at] ?? '')
+    if (taken.has(at) || samples?.[at]?.length === 0) return -1
+    if (named.has(name)) return fitsColumn('people', 'full_name', kind, samples?.[at]) ? 1 : -1
+    return kind === 'person name' && !isColumnName(name) && !isOwnColumn(name) ? byValues : -1
+  }
+  const ranks = header.map((_, at) => mayHold(at))
+  const rank = Math.min(...ranks.filter((one) => one > 0))
+  const at = ranks.indexOf(rank)
+  if (at < 0) return []
+  const by = rank === byValues ? 'values' : 'synonym'
+  return (
+    [
+      ['first', first],
+      ['last', last],
+    ] as const
+  ).map(([part, field]): Guess => {
+    const sample = (samples?.[at] ?? [])
+      .map((cell) => partOfName(cell, part))
+      .find((name) => name !== undefined)
+    return {
+      column: header[at] ?? '',
+      at,
+      rank,
+      by,
+      field,
+      part,
+      ...(sample === undefined ? {} : { sample }),
+    }
+  })
+}
+
+const partOfName = (name: string, part: 'first' | 'last'): string | undefined =>
+  splitPersonName(name)?.[part === 'first' ? 0 : 1]
 
 /** Returns what fills a field already; all fields of phone numbers ask for the same one. */
 const winnerOf = (filled: ReadonlyMap<string, Guess>, field: string): Guess | undefined =>
@@ -156,9 +219,19 @@ const winnerOf = (filled: ReadonlyMap<string, Guess>, field: string): Guess | un
 const isOf = (kind: ValueKind, field: string): boolean =>
   kindsOfField('people', field)?.includes(kind) === true
 
-/** Whether a column has what stands for a blank cell of a better one: a further address or number of the same person. */
-const mayStandBy = ({ field, column, by }: Guess, about: 'companies' | 'people'): boolean =>
-  isOf('phone', field) ? !isPhoneOfOthers(about, column) : isOf('email', field) && by !== 'values'
+/** Whether a column has what stands for a blank cell of a better one: a further address, number or website of the same one. */
+const mayStandBy = (
+  { field, column, by, rank }: Guess,
+  { header, subject, repeated = [] }: Pick<MappingRequest, 'header' | 'subject' | 'repeated'>,
+): boolean => {
+  if (isOf('phone', field)) return !isPhoneOfOthers(fileKindOf(subject), column)
+  if (isOf('web address', field)) {
+    // The results of an output are nobody's input, and of two columns with one name somebody has to choose.
+    if (header.includes('_status') || repeated.some(({ as }) => as === column)) return false
+    return rank < likely && !isSiteOfOthers(column)
+  }
+  return isOf('email', field) && by !== 'values'
+}
 
 /** Returns the positions of the columns that fill a field, the best first. */
 export const positionsOf = ({ columns }: Pick<Mapping, 'columns'>, field: string): readonly number[] =>
@@ -216,8 +289,9 @@ export function rowInput(
   return (cells) => {
     const input: Record<string, unknown> = { ...constants }
     for (const column of mapping.columns) {
-      const { field, at } = column
-      const cell = (column.orElse ? firstFilled(column, cells) : cells[at])?.trim()
+      const { field, at, part } = column
+      const whole = (column.orElse ? firstFilled(column, cells) : cells[at])?.trim()
+      const cell = part && whole ? partOfName(whole, part) : whole
       if (!cell) continue
       const value = convert ? convert(field, cell) : cell
       if (!isPlaceholder(field, cell)) input[field] = value
@@ -228,7 +302,7 @@ export function rowInput(
 
 /**
  * Returns the first cell of the columns of a field that has a value of its kind, else the first that is not blank. Of phones it is
- * the first whose country is certain: others are not asked for.
+ * the first whose country is certain: others are not asked for. Of websites it is the first that is a company's own.
  */
 function firstFilled(column: MappedColumn, cells: readonly string[]): string | undefined {
   const { field } = column
@@ -236,6 +310,10 @@ function firstFilled(column: MappedColumn, cells: readonly string[]): string | u
     const cell = cells[at]?.trim() ?? ''
     return cell === '' || isPlaceholder(field, cell) ? [] : [cell]
   })
+  if (isOf('web address', field)) {
+    const own = filled.filter((cell) => !isMisplaced('companies', field, cell))
+    return own.find((cell) => toDomain(cell) !== undefined) ?? own[0] ?? filled[0]
+  }
   const certain = isOf('phone', field) ? filled.find((cell) => toE164(cell) !== undefined) : undefined
   return (
     certain ??
@@ -392,9 +470,10 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
       const kind = toSoleKind(samples?.[at])
       if (kind === undefined || isOwnColumn(column) || (isColumnName(column) && !isProfileKind(kind)))
         return []
-      // Web addresses may be anything's, and so may a profile below the name of something else: they count only where nothing
-      // else says whom a row is about.
-      const rank = kind === 'web address' || isColumnName(column) ? lastResort : byValues
+      // Web addresses that are not companies' own may be anything's, and so may a profile below the name of something else:
+      // they count only where nothing else says whom a row is about.
+      const isOwn = kind !== 'web address' || (areSites(samples?.[at] ?? []) && !isSiteOfOthers(column))
+      const rank = isOwn && !isColumnName(column) ? byValues : lastResort
       return fields.flatMap((field): Guess[] =>
         isMeant(about, field, kind)
           ? [{ field, column, at, ...sampleAt(samples, at), by: 'values', rank }]
@@ -455,15 +534,38 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   if (fields.length === 0 || isIdentified(request, filled)) return
   const { header, samples, subject } = request
   const kinds = header.map((_, at) => toColumnKind(samples?.[at]))
-  const meantFor = (kind: ValueKind | undefined) =>
-    fields.find((field) => isMeant(fileKindOf(subject), field, kind))
-  const fitting = kinds.findIndex((kind) => meantFor(kind) !== undefined)
-  const column = header[fitting] || header.find((name) => name !== '') || 'Column'
   const isNamed = header.some(isRecognised)
-  const byName = fields.find((field) => field === 'name' || field === 'company_name')
-  const field = meantFor(kinds[fitting]) ?? (isNamed ? fields[0] : (byName ?? fields[0])) ?? ''
+  const byName = fields.filter((field) => field === 'name' || field === 'company_name')
+  const example = [...(isNamed ? fields : [...byName, ...fields])]
+    .flatMap((field) =>
+      kinds.map((kind, at) => ({ field, at, isMeant: isMeant(fileKindOf(subject), field, kind) })),
+    )
+    .filter(({ field, at, isMeant }) => {
+      const cells = samples?.[at]
+      if (header[at]?.trim() === '' || cells?.length === 0 || isOwnColumn(header[at] ?? '')) return false
+      return isMeant || mayBeText(subject, field, kinds[at], cells ?? [])
+    })
+    .sort((one, other) => Number(other.isMeant) - Number(one.isMeant))[0]
   const names = fields.map(spell)
-  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field: spell(field), column })
+  const field = example && spell(example.field)
+  const column = example && header[example.at]
+  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field, column })
+}
+
+/** Whether cells that are of no certain kind may be a field's: a name is any text, and the others have a form. */
+const mayBeText = (
+  subject: Identity,
+  field: string,
+  kind: ValueKind | undefined,
+  cells: readonly string[],
+): boolean => {
+  const about = fileKindOf(subject)
+  const worded = cells.filter((cell) => /\p{L}{2}/u.test(cell)).length
+  if (worded * 2 < cells.length) return false
+  const isName = kindsOfField(about, field)?.includes(about === 'companies' ? 'company name' : 'person name')
+  return (
+    isName === true && (kind === undefined || kind.endsWith(' name')) && fitsColumn(about, field, kind, cells)
+  )
 }
 
 /** Fields of which a row needs at least one to be looked up at all, by what a row is about. */
@@ -544,6 +646,13 @@ export function createRowReader(
     return -1
   }
 
+  const lastOf = mapping.columns.find(({ part }) => part === 'last')
+  /** Whether a row has a full name that cannot be split, and nothing else that says whom it is about. */
+  const isUnsplit = (input: Input): boolean =>
+    lastOf !== undefined &&
+    mapping.columns.some(({ field, part }) => part !== undefined && input[field] === undefined) &&
+    profileFields.every((field) => input[field] === undefined)
+
   return {
     /** Leaves out cells that are not understood, where the row can be looked up without them. */
     input: (cells: readonly string[], leaveOut?: LeaveOut): Input => {
@@ -587,6 +696,7 @@ export function createRowReader(
     validate: (input: Input): void => {
       const field = input === fitting ? undefined : fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
+      if (isUnsplit(input)) throw refuseField(lastOf?.field ?? '', unsplit)
       // Its other filters would find people anywhere.
       if (mappable && !mappable.some((one) => input[one] !== undefined))
         throw new ApiError('bad_request', {
@@ -597,6 +707,8 @@ export function createRowReader(
     },
   }
 }
+
+const unsplit = 'is blank, or may be split in several ways: give first and last names columns of their own'
 
 /** Whether a cell of a domain is a remark, and no address. */
 const isText = (cell: unknown): boolean =>

@@ -135,6 +135,38 @@ describe('a file as people have it', () => {
     expect(JSON.parse(stdout)).toMatchObject({ added: 2, mapping: { email: 'Wert' }, ignored: [] })
   })
 
+  it('with a full name of several words says in its row why it is not looked up', async () => {
+    const caller = everything()
+    const csv = 'Full Name;Company\nFoo Bar Baz;Acme\nJo Doe;Beta\n'
+    const { stderr } = await batch('leads enrich', csv, '-o out.csv', caller)
+    expect(caller.asked).toHaveLength(1)
+    expect(stderr).toContain('"Full Name" holds full names')
+    expect(here.read('out.csv')).toContain('""Full Name"" is blank, or may be split in several ways')
+  })
+
+  it('without a column that could be looked up is refused, and no column is proposed that cannot be', async () => {
+    const ended = await batch('accounts enrich', 'Kd.-Nr.;Umsatz\n10001;99,00\n10002;12,30\n', '')
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('None of them looks like one')])
+    expect(ended.stderr).not.toContain('network_url=')
+  })
+
+  it('of companies without a website is imported with the domains of their own addresses', async () => {
+    here.write(
+      'in.csv',
+      'Firma;Website;E-Mail\nAcme;;info@acme.example\nBeta;www.beta.example;x@gmail.com\nCeta;;ceta@gmail.com\n',
+    )
+    const { code, stdout, stderr } = await here.run('data import companies in.csv')
+    expect([code, JSON.parse(stdout)]).toEqual([
+      11,
+      expect.objectContaining({ added: 2, rejected: [expect.objectContaining({ line: 4 })] }),
+    ])
+    expect(stderr).toContain('Where a company has no website, its domain is that of its address in "E-Mail".')
+    here.write('in.csv', 'Firma;E-Mail\nDelta;kontakt@delta.example\n')
+    await ends(here.run('data import companies in.csv'), 0)
+    const { stdout: exported } = await here.run('data export companies --format ndjson')
+    expect(exported).toMatch(/acme\.example.*beta\.example.*delta\.example/s)
+  })
+
   it('that is cut off within a letter is refused, and not read in another encoding', async () => {
     const csv = Buffer.concat([Buffer.from('Website,Name\na.example,Gr'), Buffer.from([0xc3])])
     here.write('in.csv', csv)

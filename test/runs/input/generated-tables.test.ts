@@ -194,8 +194,8 @@ test('a profile URL, an email address or a phone number never fills a field of a
         }
         for (const { field, at: own, by, orElse = [] } of mapping.columns) {
           // An address or a number may come from another column of them, where that of the field has none.
-          const isUsed = (place: number) =>
-            cells[place]?.trim().toLowerCase() === String(input[field]).toLowerCase()
+          const plain = (text: unknown) => String(text).replaceAll(' ', '').toLowerCase()
+          const isUsed = (place: number) => plain(cells[place]) === plain(input[field])
           const at = [own, ...orElse.map((one) => one.at)].find(isUsed) ?? own
           const [kind = 'other'] = columns[at]?.cells[row] ?? []
           if (input[field] === undefined || (kind === 'email' && by === 'last resort')) continue
@@ -240,9 +240,10 @@ test('a cell that is not understood costs no row of a batch, and no cell is left
       }
       for (const cells of rowsOf(columns)) {
         const whole = read(cells)
-        for (const { field, at } of mapping.columns) {
+        for (const { field, at, part } of mapping.columns) {
           const cell = cells[at]?.trim()
-          if (!cell || isPlaceholder(field, cell)) continue
+          // Of a full name each field has a part.
+          if (!cell || part || isPlaceholder(field, cell)) continue
           if (whole)
             expect([field, cell, whole.known.includes(field) || whole.values.includes(cell)]).toEqual([
               field,
@@ -280,6 +281,9 @@ test('a profile URL, an email address or a phone number never fills a field of a
             const cells = columns.map(({ cells }) => cells[row.line - 2])
             for (const [field, value] of Object.entries(row.raw)) {
               if (value === undefined) continue
+              // A company without a website has the domain of its address.
+              if (field === 'domain' && cells.some((cell) => cell?.[1].toLowerCase().endsWith(`@${value}`)))
+                continue
               const own = columns.findIndex(({ name }) => name.trim() === read.mapping[field])
               // Addresses and numbers may come from other columns of them, where that of the field has none; numbers beside it.
               const isOfSeveral = field === 'phone' || field === 'email'

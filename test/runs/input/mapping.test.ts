@@ -51,11 +51,11 @@ describe('a mapping', () => {
   )
 
   test('is printed as one line per field, with what is unused', () => {
-    expect(describeMapping(map({ header: ['Website', 'Homepage', 'Company', ''] }))).toEqual([
+    expect(describeMapping(map({ header: ['Website', 'Homepage', 'Company', 'Firma', ''] }))).toEqual([
       'name    <-  "Company"',
-      'domain  <-  "Website"',
-      'Unmapped columns (kept in the output): "Homepage"',
-      expect.stringContaining('"Homepage" could be domain too'),
+      'domain  <-  "Website", else "Homepage"',
+      'Unmapped columns (kept in the output): "Firma"',
+      expect.stringContaining('"Firma" could be name too'),
     ])
   })
 
