@@ -80,6 +80,15 @@ describe('a batch that is started again', () => {
     }
   })
 
+  it('lists no row as done where the first one was refused, and looks all of them up when it goes on', async () => {
+    const { target } = await stopped(companies(0))
+    expect(await list()).toMatchObject([{ status: 'stopped', done: 0, credits: 0 }])
+    target.topUp(100)
+    await ends(enrich(csv(domains(20)), '', target), 0)
+    expect(new Set(target.domains()).size).toBe(20)
+    expect(await list()).toMatchObject([{ status: 'finished', done: 20, credits: 20 }])
+  })
+
   it('resumes the same run with another file path, output, format and budget', async () => {
     const { target } = await stopped()
     target.topUp(100)

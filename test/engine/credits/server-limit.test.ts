@@ -23,7 +23,7 @@ async function limited(
 }
 
 const lookup = { domain: 'acme.example' }
-const technologies = { technologies: ['x'], limit: 10 }
+const technologies = { stacks: ['react'], limit: 10 }
 
 it.each([
   ['is noted once, however often it is sent', 100, 'contacts.enrich', contact, 202, [3]],
@@ -56,6 +56,21 @@ it('a member who asks a server for jobs without a limit is given as many as the 
   const server = answering({})
   await layer(server).call('accounts.hiring', { domain: 'acme.example' }, { member })
   expect(server.asked.map(({ input }) => input.limit)).toEqual([50])
+})
+
+it('a member who imports without a limit is told how many records the week leaves, and nothing is sent', async () => {
+  const { layer, member } = await limited(100)
+  const server = answering({ body: { credits: { enrichment: 1_000 } } })
+  const got = await layer(server).call(
+    'intents.stack',
+    { stacks: ['react'], webhook_url: 'https://hooks.example/in' },
+    { member },
+  )
+  expect([got.status, JSON.stringify(got.body)]).toEqual([
+    422,
+    expect.stringContaining('limit is needed: the weekly limit leaves 33 records'),
+  ])
+  expect(server.asked.map(({ id }) => id)).toEqual(['credits.show'])
 })
 
 it('a member may spend the weekly limit at a server while work of this engine holds all of it', async () => {
