@@ -6,13 +6,25 @@ import { stillClock } from './open.js'
 
 // The filters once more, in the plainest way: one record after the other, and texts compared word by word.
 
-const words = (text: unknown): string =>
-  ` ${String(text ?? '')
+const split = (text: string): string =>
+  ` ${text
     .toLowerCase()
     .normalize('NFD')
     .replace(/\p{M}|'/gu, '')
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim()} `
+
+/** What was split already: every search reads the same texts again. */
+const known = new Map<string, string>()
+function words(text: unknown): string {
+  const given = String(text ?? '')
+  const before = known.get(given)
+  if (before !== undefined) return before
+  if (known.size >= 1_000_000) known.clear()
+  const made = split(given)
+  known.set(given, made)
+  return made
+}
 const holds = (text: unknown, phrase: string): boolean => words(text).includes(words(phrase))
 /** Whether a text has one of these phrases, word by word. */
 export const holdsOne = (text: unknown, phrases: readonly string[]): boolean =>
