@@ -17,7 +17,7 @@ import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
 import { defaultMaxAgeMs } from '../../runs/request.js'
 import type { ClaimedWork, SingleLookupPorts, SingleLookups, StoredPart } from '../../runs/stored-lookups.js'
-import type { Driver } from '../../storage/driver/connection.js'
+import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
@@ -30,10 +30,27 @@ import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 
-/** Of this machine, or of all machines that share a database. It closes with the command. */
+/**
+ * Of this machine, or of all machines that share a database. It closes with the command. What this machine lists has the work
+ * that members have started at any of the proxies over its database.
+ */
 export async function openSpending(context: Machine, { database: address }: RunsLocation = {}) {
   const { spendingOver } = await import('../../runs/journal/spending.js')
-  return spendingOver(await stateAt(context, address))
+  const own = spendingOver(await stateAt(context, address))
+  const { engine } = context.home
+  if (address !== undefined || !isPostgres(engine)) return own
+  const list: typeof own.list = async (filter) => {
+    const { findShared } = await import('../../storage/state/open.js')
+    const database = await findShared(engine)
+    if (!database) return own.list(filter)
+    const shared = await spendingOver(database)
+      .list(filter)
+      .finally(() => database.close())
+    const ofMembers = shared.filter(({ run, member }) => run === null && member !== null)
+    const all = [...(await own.list(filter)), ...ofMembers]
+    return all.sort((one, other) => Number(one.day > other.day) - Number(one.day < other.day))
+  }
+  return { ...own, list }
 }
 
 /** Opens the state of this machine, or that at an address. It closes with the command. */

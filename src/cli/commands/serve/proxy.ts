@@ -155,7 +155,9 @@ function openProxiedWork(context: Context, names: WireNames | undefined) {
   const open = async () => {
     const { proxiedWorkOver } = await import('../../../runs/journal/proxied-work.js')
     const target = await targetName(context)
-    return proxiedWorkOver(await openStateOf(context), {
+    const { engine, state } = context.home
+    // Proxies over one database take work from each other.
+    return proxiedWorkOver(await openStateOf(context, isPostgres(engine) ? engine : state), {
       target,
       profile: profileName(context),
       now: () => context.clock.now(),

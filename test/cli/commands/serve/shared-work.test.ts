@@ -215,6 +215,30 @@ describe('work that members of a proxy start', () => {
     expect(before - (await server.machine.balance())).toBe(3)
   })
 
+  it('is in the ledger of each proxy over one PostgreSQL database when another one than the first saw its result', async () => {
+    const server = await serverOfTwo()
+    const { env } = await postgresPlace((close) => onTestFinished(close))
+    const me = await proxyOf(
+      server,
+      '',
+      (one) => ends(one.run('engine members set me@localhost --weekly-limit 9', { env }), 0),
+      env,
+    )
+    const other = await proxyOf(server, '', () => {}, env)
+    const mine = await submit(me)
+    await ends(server.machine.run('engine jobs run'), 0)
+    for (let times = 0; times < 2; times++)
+      expect(await read({ baseUrl: other.baseUrl, key: me.key }, mine)).toMatchObject({ status: 'finished' })
+    expect(await read(me, mine)).toMatchObject({ status: 'finished' })
+    const spent = [{ operation: 'contacts.enrich', member: 'me@localhost', credits: 3 }]
+    for (const { machine: here } of [me, other]) {
+      expect((await here.run('ledger --json', { env })).json).toMatchObject(spent)
+      expect((await here.run('engine members list --json', { env })).json).toMatchObject([
+        { spent_at_servers: 3 },
+      ])
+    }
+  })
+
   it('is started once by a proxy that is killed before it has heard that it was accepted', async () => {
     const server = await serverOfTwo()
     const before = await server.machine.balance()
