@@ -77,6 +77,7 @@ export function manPages(map, version, exits) {
     item('PROSPECT_HOME', 'One folder for settings, keys and data.'),
     item('PROSPECT_PROFILE, PROSPECT_BASE_URL, PROSPECT_API_KEY', 'As the options.'),
     item('PROSPECT_DATABASE_URL', "The engine's database: a file path or postgres://…"),
+    item('PROSPECT_DATABASE_DIRECT_URL', "The server's own address behind a connection pooler"),
     item('NO_COLOR, PAGER, HTTPS_PROXY, HTTP_PROXY, NO_PROXY, CI', 'Obeyed.'),
   ]
   const pages = { 'prospect.1': main }

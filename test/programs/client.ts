@@ -24,7 +24,7 @@ const [
 ] = process.argv.slice(2)
 
 const clock = { now: () => Date.now() + Number(skew) }
-const opened = await openEngineDatabase(store, clock.now)
+const opened = await openEngineDatabase(store, clock)
 const shared = { store: opened, clock: sharedClock(opened, clock) }
 const [server, serverKey = ''] = upstream
 const engine =

@@ -7,15 +7,21 @@ export type Cut = 'before' | 'after'
 /** A way to a PostgreSQL server that can be cut. */
 export type CutConnection = Awaited<ReturnType<typeof cutConnection>>
 
-/** Opens a way on loopback to the server whose socket is in a folder. */
-export async function cutConnection(folder: string) {
+/** Opens a way on loopback to the server whose socket is in a folder, or to a port. */
+export async function cutConnection(to: string | number) {
   const open = new Set<Socket>()
   const pairs = new Set<{ readonly client: Socket; readonly server: Socket; isStranded: boolean }>()
   let awaited: { readonly words: string; readonly cut: Cut } | undefined
   let isDown = false
+  let isFrozen = false
   const server = createServer((client) => {
     if (isDown) return client.destroy()
-    const upstream = createConnection(join(folder, '.s.PGSQL.5432'))
+    if (isFrozen) {
+      open.add(client)
+      return client.on('error', () => {})
+    }
+    const upstream =
+      typeof to === 'number' ? createConnection(to, '127.0.0.1') : createConnection(join(to, '.s.PGSQL.5432'))
     const pair = { client, server: upstream, isStranded: false }
     pairs.add(pair)
     const end = () => {
@@ -73,8 +79,15 @@ export async function cutConnection(folder: string) {
       for (const pair of pairs) pair.isStranded = true
       pairs.clear()
     },
+    /** The server stands still: it takes connections, but says nothing on them, nor on any that are open. */
+    standStill: () => {
+      isFrozen = true
+      for (const pair of pairs) pair.isStranded = true
+      pairs.clear()
+    },
     mend: () => {
       isDown = false
+      isFrozen = false
     },
     close: async () => {
       cutAll()

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { ApiError, Refusal } from '../../api/calls/errors.js'
 import type { Suppressor } from '../../catalogue/suppression/suppressor.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import { type Driver, isPostgres } from '../../storage/driver/connection.js'
+import { type Driver, isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { CleanDelivery, Events } from '../../storage/state/webhook-inbox.js'
 import type { Context, Machine, WorkspaceUse } from './context.js'
 import { prepareHome } from './home.js'
@@ -102,7 +102,12 @@ export async function openEngineStore(context: Machine) {
   context.prepareHome()
   const { openEngineDatabase } = await import('../../engine/tables/schema.js')
   const { sharedClock } = await import('../../engine/clock.js')
-  const store = await openEngineDatabase(context.home.engine, () => context.clock.now())
+  const { PROSPECT_DATABASE_DIRECT_URL: direct } = context.streams.env
+  const problem =
+    direct && (isPostgres(direct) ? locationProblem(direct) : 'is not the address of a PostgreSQL database')
+  if (problem) throw new Refusal('usage.database_place', { source: 'PROSPECT_DATABASE_DIRECT_URL', problem })
+  const now = () => context.clock.now()
+  const store = await openEngineDatabase(context.home.engine, direct ? { now, direct } : { now })
   context.onClose(() => store.close())
   return { store, clock: sharedClock(store, context.clock) }
 }

@@ -41,9 +41,15 @@ export const engineSchema = inBoth(tablesSql, { sqlite: sqliteTriggers, postgres
   'entries',
 ])
 
-/** Opens the engine's database, and creates its tables where there are none. `now` is this machine's clock, compared with the server's. */
-export async function openEngineDatabase(location: string, now?: () => number): Promise<Driver> {
-  return prepareDatabase(await openDatabase(location, now ? { postgres: { now } } : {}), (driver) =>
+/**
+ * Opens the engine's database, and creates its tables where there are none. `now` is this machine's clock, compared with the
+ * server's; `direct` the address of the server behind a pooler.
+ */
+export async function openEngineDatabase(
+  location: string,
+  postgres: { readonly now?: () => number; readonly direct?: string } = {},
+): Promise<Driver> {
+  return prepareDatabase(await openDatabase(location, { postgres }), (driver) =>
     migrate(driver, engineSchema),
   )
 }

@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { Awaitable } from '../../api/values/objects.js'
+import { addressProblem } from './address.js'
 
 /** Thrown when another process has inserted the same row, or when a transaction may have been committed. */
 export class StorageFault extends Error {
@@ -46,7 +47,8 @@ export const isPostgres = (location: string): boolean => /^postgres(?:ql)?:/i.te
  */
 export function locationProblem(location: string): string | undefined {
   if (/^[\s"'`]|[\s"'`]$/.test(location)) return 'begins or ends with a space or a quotation mark'
-  if (isPostgres(location) || !location.includes('://')) return undefined
+  if (isPostgres(location)) return addressProblem(location)
+  if (!location.includes('://')) return undefined
   const scheme = /^[\w+.-]+(?=:\/\/)/.exec(location)?.[0]
   return scheme === undefined
     ? 'is neither an address nor a path'

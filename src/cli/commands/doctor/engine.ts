@@ -62,7 +62,7 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
       ? ok(`${path} does not exist yet.`, toSetUp)
       : ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {
-    if (isPostgres(path)) throw found.error
+    if (isPostgres(path)) return [problemOf(found.error), ...(name === 'engine' ? await hostsOf(path) : [])]
     return unreadable(name, `${path} cannot be read`, found.error)
   }
   const { driver, schema } = found
@@ -70,7 +70,33 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
   const about = "The engine's database is on a server, and"
   // A standby permits no writes.
   const readOnly = await driver.requireWritable?.().then(() => undefined, problemOf)
-  return orElse([readOnly, schemaTrouble(about, schema)], `${about} has schema version ${schema.version}.`)
+  const troubles = [readOnly, schemaTrouble(about, schema)]
+  const fine = `${about} has schema version ${schema.version}.`
+  if (name !== 'engine') return orElse(troubles, fine)
+  return [...orElse(troubles, fine), ...(await hostsOf(path)), await protection(driver)]
+}
+
+/** What each server of an address with several is now. */
+async function hostsOf(url: string): Promise<readonly Found[]> {
+  const { listHosts } = await import('../../../storage/driver/postgres/hosts.js')
+  const hosts = await listHosts(url)
+  if (hosts.length < 2) return []
+  return hosts.map(({ name, found }) => {
+    if (found instanceof Error)
+      return warning(`${name}: ${reasonOf(found)}.`, 'The others are used meanwhile.')
+    return ok(`${name} is ${found.standby ? 'a standby' : 'the primary'}.`)
+  })
+}
+
+/** Warns where the only standbys are ones that may not have what was confirmed last. */
+async function protection(driver: Usable['driver']): Promise<Found> {
+  const { countLateStandbys } = await import('../../../storage/driver/postgres/driver.js')
+  const standbys = await countLateStandbys(driver)
+  if (standbys === 0) return undefined
+  return warning(
+    `The engine's database has ${countOf(standbys, 'standby')}, but confirms what none of them has yet: a failover can lose the last payments.`,
+    'Set synchronous_standby_names on the server, or synchronous_mode: true in Patroni.',
+  )
 }
 
 /** What a schema says about a database beyond that it is current; `about` begins the sentence. */

@@ -16,6 +16,7 @@ import {
   readOnlyError,
   translateErrors,
 } from './errors.js'
+import { Hosts } from './hosts.js'
 import reasons from './reasons.json' with { type: 'json' }
 
 /** How a PostgreSQL database is opened; tests replace the clock, pauses and chance. */
@@ -30,6 +31,8 @@ export interface PostgresOptions {
   readonly replan?: boolean
   /** Passes lists as arrays made by the schema's `texts_in` and `numbers_in`, so that the planner knows their values. */
   readonly listsAsArrays?: boolean
+  /** Where a session keeps its connection, if a pooler is in between: notifications are listened for there. */
+  readonly direct?: string
 }
 
 /** Connections of one process. */
@@ -54,20 +57,36 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
  */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const { now = Date.now, sleep = pause, chance = Math.random, schemaSuffix = '' } = options
-  const pools = [await createPool(url, maxReaders), await createPool(url, maxWriters)] as const
+  const hosts = await Hosts.open(url)
+  const pools = [createPool(hosts, maxReaders), createPool(hosts, maxWriters)] as const
   const [readers, writers] = pools
-  const close = async () => void (await Promise.all(pools.map((pool) => pool.end())))
-  if (options.replan) for (const pool of pools) pool.on('connect', (client) => void replan(client))
-  const schema = await translateErrors(inspectServer(readers, schemaSuffix)).catch(async (error: unknown) => {
+  const close = async () => {
+    hosts.close()
+    await Promise.all(pools.map((pool) => pool.end()))
+  }
+  const settings = options.replan ? [...session, ...planning] : session
+  const { schema, isPooled } = await translateErrors(
+    inspectServer(hosts, readers, url, { settings, schemaSuffix }),
+  ).catch(async (error: unknown) => {
     await close()
     throw error
   })
-  for (const pool of pools) pool.on('connect', (client) => void setSearchPath(client, schema))
+  if (!isPooled)
+    for (const pool of pools) pool.on('connect', (client) => configureSession(client, settings, schema))
+  // A pooler may give each transaction another connection, so that each brings its settings along.
+  const perTransaction = isPooled ? `; ${settingsSql(settings, schema, 'LOCAL')}` : ''
   const clock = new ServerClock(now)
-  const common = { prepare: createStatementCache(options.listsAsArrays), sleep, chance }
-  const notifications = createNotifications(url, schema)
+  const prepare = createStatementCache(options.listsAsArrays, !isPooled)
+  const common = { prepare, sleep, chance }
+  const listening = isPooled ? options.direct : url
+  const notifications = createNotifications(listening, schema)
   const createReads = () =>
-    createQueue({ ...common, pool: readers, begin: () => beginReading(clock), isReadOnly: true })
+    createQueue({
+      ...common,
+      connect: () => hosts.connect(readers),
+      begin: () => beginReading(clock, perTransaction),
+      isReadOnly: true,
+    })
   const sharing = createReads()
   const reads = [sharing, ...Array.from({ length: maxReaders - 1 }, createReads)]
   // One queue for each scope that is written in; idle ones are dropped when there are many.
@@ -76,8 +95,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     const known = writes.get(scope)
     if (known) return known
     if (writes.size >= keptQueues) for (const [name, queue] of writes) if (queue.isIdle()) writes.delete(name)
-    const sql = beginOf(schema, scope)
-    const made = createQueue({ ...common, pool: writers, begin: () => ({ sql }) })
+    const sql = beginOf(schema, scope, perTransaction)
+    const made = createQueue({ ...common, connect: () => hosts.connect(writers), begin: () => ({ sql }) })
     writes.set(scope, made)
     return made
   }
@@ -106,26 +125,48 @@ SELECT coalesce(
   (SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
    WHERE c.oid = to_regclass('schema_version')),
   current_schema()
-) AS name`
+) AS name, pg_backend_pid() AS pid, current_setting('search_path') AS path`
 
-/** Checks the server on the first connection and returns the schema to use. */
-async function inspectServer(pool: Pool, schemaSuffix: string): Promise<string> {
-  const client: PoolClient = await pool.connect()
+interface Inspected {
+  /** The schema to use. */
+  readonly schema: string
+  /** Whether a pooler is in between, to whom a session may be worth no more than a transaction. */
+  readonly isPooled: boolean
+}
+
+/** Checks the server on the first connection. */
+async function inspectServer(
+  hosts: Hosts,
+  pool: Pool,
+  url: string,
+  { settings, schemaSuffix }: { readonly settings: readonly string[]; readonly schemaSuffix: string },
+): Promise<Inspected> {
+  const client = await hosts.connect(pool)
   try {
     await checkServer(client)
-    const { rows } = await client.query<{ name: string | null }>(schemaSql)
-    const engine = rows[0]?.name
+    const { rows } = await client.query<{ name: string | null; pid: number; path: string }>(schemaSql)
+    const { name: engine, pid, path } = rows[0] ?? {}
+    // A pooler makes up the number that a client may cancel its statement by.
+    const isPooled = pid !== (client as PoolClient & { processID: number }).processID
+    if (isPooled) requireSearchPath(url, path ?? '')
     if (!engine) throw new ApiError('storage_failed', { reason: reasons.unusable['3F000'] })
     // There, tables would not be found again, or not be backed up.
     if (/^(?:pg_|information_schema$)/.test(engine))
       throw new ApiError('storage_failed', { reason: reasons.tables.system })
     const schema = schemaSuffix === '' ? engine : schemaNameBeside(engine, schemaSuffix)
     if (schemaSuffix !== '') await createSchema(client, schema)
-    await setSearchPath(client, schema)
-    return schema
+    if (!isPooled) configureSession(client, settings, schema)
+    return { schema, isPooled }
   } finally {
     client.release()
   }
+}
+
+/** Throws where a pooler has dropped the schema that the address names: the tables would be made in another one. */
+function requireSearchPath(url: string, path: string): void {
+  const wanted = /search_path(?:=|%3D)(.+?)(?=$|[&#\s+]|%20)/i.exec(url)?.[1]
+  if (wanted !== undefined && decodeURIComponent(wanted).replace(/\s|"/g, '') !== path.replace(/\s|"/g, ''))
+    throw new ApiError('storage_failed', { reason: reasons.tables.pooled })
 }
 
 /** Bytes of a name; the server cuts off the rest, and two schemas would be one. */
@@ -149,6 +190,17 @@ async function requireWritable(connection: Connection): Promise<void> {
   const refuses = await connection.get<{ standby: number; setting: number }>(writabilitySql)
   if (refuses?.standby) throw readOnlyError('standby')
   if (refuses?.setting) throw readOnlyError('setting')
+}
+
+const standbysSql = `
+SELECT CAST(count(*) AS INT) AS standbys, current_setting('synchronous_standby_names') = ''
+  OR current_setting('synchronous_commit') IN ('off', 'local') AS late
+FROM pg_stat_replication`
+
+/** Returns how many standbys a server has, if what it confirms may be on none of them yet. */
+export async function countLateStandbys(driver: Driver): Promise<number> {
+  const found = await driver.read((reads) => reads.get<{ standbys: number; late: number }>(standbysSql))
+  return found?.late ? found.standbys : 0
 }
 
 /** Creates a schema that only its owner may use, unless it is there; several processes may do so at once. */
@@ -204,20 +256,22 @@ const createQueue = (options: SessionOptions): CommitQueue =>
   new CommitQueue(new PostgresSession(options), new Mutex(), 1, groupSize)
 
 /** Begins a transaction that reads, and asks for the server's time now and then. */
-function beginReading(clock: ServerClock): BeginStatement {
+function beginReading(clock: ServerClock, settings: string): BeginStatement {
   const onResult = clock.ask()
-  return { sql: onResult ? `${readBegin}; ${timeSql}` : readBegin, onResult }
+  const begin = readBegin + settings
+  return { sql: onResult ? `${begin}; ${timeSql}` : begin, onResult }
 }
 
 /**
  * How a transaction begins. One without a scope excludes all others; those of a scope exclude each other. Each takes its
  * locks at once and in one order, so that none waits for one that waits for it.
  */
-function beginOf(schema: string, scope: string): string {
+function beginOf(schema: string, scope: string, settings: string): string {
   const all = lockOf(schema, '')
-  if (scope === '') return `${writeBegin}; SELECT pg_advisory_xact_lock(${all})`
+  const begin = writeBegin + settings
+  if (scope === '') return `${begin}; SELECT pg_advisory_xact_lock(${all})`
   const own = scope === dueWork ? '' : `; SELECT pg_advisory_xact_lock(${lockOf(schema, scope)})`
-  return `${writeBegin}; SELECT pg_advisory_xact_lock_shared(${all})${own}`
+  return `${begin}; SELECT pg_advisory_xact_lock_shared(${all})${own}`
 }
 
 /** The number of a lock: names that have the same one only wait for each other in vain. */
@@ -231,24 +285,33 @@ const leastBusy = (queues: readonly CommitQueue[]): CommitQueue =>
   queues.reduce((best, queue) => (queue.load < best.load ? queue : best))
 
 const minReconnectMs = 500
-const maxReconnectMs = 30_000
+const maxReconnectMs = 5_000
 
-/** Listens for notifications on a connection of its own, from the first listener on. After a loss, every listener is called. */
-function createNotifications(url: string, schema: string) {
+/**
+ * Listens for notifications on a connection of its own, from the first listener on. After a loss, every listener is called.
+ * Without an address there is nothing to listen to, and listeners find out for themselves.
+ */
+function createNotifications(url: string | undefined, schema: string) {
   const wakes = new Map<() => void, string>()
   let client: Client | undefined
+  let hosts: Hosts | undefined
   let isOpening = false
   const notify = (payload?: string) => {
     for (const [wake, topic] of wakes) if (payload === undefined || payload === topic) wake()
   }
   const connect = async (): Promise<boolean> => {
-    const { Client: PgClient } = await import('pg')
-    const opened = new PgClient({
-      connectionString: withVerifiedTls(url),
-      application_name: 'prospect',
-      connectionTimeoutMillis: connectMs,
-      keepAlive: true,
-    })
+    let opened: Client
+    try {
+      hosts ??= await Hosts.open(url ?? '')
+      opened = await hosts.client({
+        application_name: 'prospect',
+        connectionTimeoutMillis: connectMs,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: keepAliveMs,
+      })
+    } catch {
+      return false
+    }
     opened.on('error', () => {})
     opened.on('end', () => {
       if (client !== opened) return
@@ -273,7 +336,7 @@ function createNotifications(url: string, schema: string) {
     return true
   }
   const open = async () => {
-    if (isOpening || client) return
+    if (url === undefined || isOpening || client) return
     isOpening = true
     for (let ms = minReconnectMs; wakes.size > 0; ms = Math.min(maxReconnectMs, 2 * ms)) {
       if (await connect()) break
@@ -284,6 +347,7 @@ function createNotifications(url: string, schema: string) {
   }
   const end = () => {
     wakes.clear()
+    hosts?.close()
     client?.end().catch(() => {})
     client = undefined
   }
@@ -305,7 +369,7 @@ interface BeginStatement {
 }
 
 interface SessionOptions {
-  readonly pool: Pool
+  readonly connect: () => Promise<PoolClient>
   readonly prepare: (sql: string) => Prepared
   /** What begins a transaction, with the locks that it needs. */
   readonly begin: () => BeginStatement
@@ -317,10 +381,10 @@ interface SessionOptions {
 }
 
 /** How often and how long errors that no task caused are retried; the pauses double. */
-const maxFailures = 8
+const maxFailures = 16
 const timeoutMs = 10_000
 const minPauseMs = 20
-const maxPauseMs = 2_000
+const maxPauseMs = 1_000
 /** How long statements that build indexes may take. */
 const longMs = 3_600_000
 
@@ -361,12 +425,12 @@ export class PostgresSession implements Session {
   }
 
   async begin(): Promise<void> {
-    const { pool, begin } = this.options
+    const { connect, begin } = this.options
     this.connection.known.clear()
     this.#broken = undefined
     this.#written = false
     this.clearDirty()
-    this.#client = await pool.connect()
+    this.#client = await connect()
     const { sql, onResult } = begin()
     // Not waited for: the first statement follows at once, and fails with it.
     this.#watch(this.#client.query(sql), true).then(onResult, () => {})
@@ -460,8 +524,9 @@ export class PostgresSession implements Session {
   }
 }
 
-/** How long a connection may take to come about. */
+/** How long a connection may take to come about, and stand idle before the system asks whether it is there. */
 export const connectMs = 10_000
+const keepAliveMs = 10_000
 /** How long a statement or a wait for a lock may last, and a node may stand still within a transaction. */
 const statementMs = 30_000
 const standstillMs = 15_000
@@ -469,16 +534,31 @@ const standstillMs = 15_000
 const answerMs = statementMs + 10_000
 
 /** A node that is cut off does not keep its locks: the server ends its session after a while. */
-const session = `
-SET statement_timeout = ${statementMs};
-SET lock_timeout = 0;
-SET default_transaction_isolation = 'read committed';
-SET idle_in_transaction_session_timeout = ${standstillMs};
-SET tcp_keepalives_idle = 10;
-SET tcp_keepalives_interval = 5;
-SET tcp_keepalives_count = 3;
-SET client_min_messages = warning;
-SET timezone = 'UTC'`
+const session = [
+  `statement_timeout = ${statementMs}`,
+  'lock_timeout = 0',
+  "default_transaction_isolation = 'read committed'",
+  `idle_in_transaction_session_timeout = ${standstillMs}`,
+  'tcp_keepalives_idle = 10',
+  'tcp_keepalives_interval = 5',
+  'tcp_keepalives_count = 3',
+  'client_min_messages = warning',
+  "timezone = 'UTC'",
+]
+
+/** To compile a plan of a search, or to spread it over processes, would take longer than to carry it out. */
+const planning = [
+  'plan_cache_mode = force_custom_plan',
+  'jit = off',
+  'max_parallel_workers_per_gather = 0',
+  'random_page_cost = 1.1',
+]
+
+/** Sets what a connection, or only its transaction, goes by, and the one schema that its locks and calls are named for. */
+function settingsSql(settings: readonly string[], schema: string, within: 'SESSION' | 'LOCAL'): string {
+  const path = schema.replaceAll('"', '""').replaceAll("'", "''")
+  return [...settings, `search_path = "${path}"`].map((setting) => `SET ${within} ${setting}`).join('; ')
+}
 
 /** Returns an integer. Throws where a number cannot represent it exactly. */
 function parseInteger(text: string): number {
@@ -500,15 +580,9 @@ const types = {
   getTypeParser: (oid: number) => parsers.get(oid) ?? ((text: string) => text),
 }
 
-/** Returns an address that verifies the server's certificate, as pg does for any of these modes. */
-const withVerifiedTls = (url: string): string =>
-  url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
-
 /** Makes a pool of connections; none is opened yet. Statements may be sent before those before them are answered. */
-async function createPool(url: string, most: number): Promise<Pool> {
-  const { Pool: PgPool } = await import('pg')
+function createPool(hosts: Hosts, most: number): Pool {
   const config: PoolConfig & { readonly pipeline: true } = {
-    connectionString: withVerifiedTls(url),
     max: most,
     application_name: 'prospect',
     connectionTimeoutMillis: connectMs,
@@ -516,37 +590,20 @@ async function createPool(url: string, most: number): Promise<Pool> {
     query_timeout: answerMs,
     allowExitOnIdle: true,
     keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
+    keepAliveInitialDelayMillis: keepAliveMs,
     types: types as unknown as NonNullable<PoolConfig['types']>,
     pipeline: true,
   }
-  const pool = new PgPool(config)
+  const pool = hosts.pool(config)
   // What a lost connection was doing fails by itself; one that is idle is replaced.
   pool.on('error', () => {})
-  pool.on('connect', (client) => {
-    client.on('error', () => {})
-    client.query(session).catch(() => {})
-  })
+  pool.on('connect', (client) => void client.on('error', () => {}))
   return pool
 }
 
-/** Changes settings of a connection. Only a lost connection refuses that, and whatever follows on it fails too. */
-const configure = async (client: ClientBase, sql: string, values?: string[]): Promise<void> =>
-  void (await client.query(sql, values).catch(() => {}))
-
-/** Has a connection find tables in one schema only: the one whose name its locks and calls go by. */
-const setSearchPath = (client: ClientBase, schema: string): Promise<void> =>
-  configure(client, "SELECT set_config('search_path', quote_ident($1), false)", [schema])
-
-/** To compile a plan of a search, or to spread it over processes, would take longer than to carry it out. */
-const planning = `
-SET plan_cache_mode = force_custom_plan;
-SET jit = off;
-SET max_parallel_workers_per_gather = 0;
-SET random_page_cost = 1.1`
-
-/** Has a connection plan each statement anew. */
-export const replan = (client: ClientBase): Promise<void> => configure(client, planning)
+/** Only a lost connection refuses its settings, and whatever follows on it fails too. */
+const configureSession = (client: ClientBase, settings: readonly string[], schema: string): void =>
+  void client.query(settingsSql(settings, schema, 'SESSION')).catch(() => {})
 
 /** Refuses a server that would forget what it has confirmed, and a database that cannot hold every text. */
 async function checkServer(client: PoolClient): Promise<void> {

@@ -12,8 +12,7 @@ const unreachable: Readonly<Record<string, string>> = reasons.unreachable
 const unusable: Readonly<Record<string, string>> = reasons.unusable
 
 /** Words of the driver, which gives some errors no code. */
-const lost =
-  /^Connection terminated|^timeout exceeded|^Query read timeout|not queryable|ended by the other party/i
+const lost = /^Connection terminated|^timeout ex|^Query read timeout|not queryable|ended by the other party/i
 
 const codeOf = (error: unknown): string => {
   const { code, errors } = (error ?? {}) as Coded
@@ -31,8 +30,19 @@ const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.seve
 /** The SQLSTATE with which tables refuse changes after their database has moved; its message is the place. */
 export const movedState = 'PR001'
 
+/** None of several servers can be used; each has its own error. */
+export class NoHost extends AggregateError {
+  override readonly name = 'NoHost'
+}
+
+/** The errors of a server that is not, or no longer, the one that is wanted: another one may be in a moment. */
+const hostError = (code: string): Error => Object.assign(new Error(code), { code })
+export const leftBehind = (): Error => hostError('LEFT_BEHIND')
+export const otherHost = (): Error => hostError('OTHER_HOST')
+
 /** Whether the connection was lost or never made, so that a statement has no answer. */
 export function isLost(error: unknown): boolean {
+  if (error instanceof NoHost) return error.errors.some(isLost)
   const code = codeOf(error)
   if (isSaid(error)) return /^(?:08|57P|53300|25P0[34])/.test(code)
   if (code === '') return error instanceof Error && lost.test(error.message)
@@ -60,6 +70,7 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 /** Returns the `ApiError` for an error of PostgreSQL or its connection; any other error unchanged. */
 export function fromPostgresError(error: unknown): unknown {
   if (isStorageFault(error, 'commit_unknown')) return new ApiError('outcome_unknown')
+  if (error instanceof NoHost) return noHostError(error)
   const code = codeOf(error)
   if (code === movedState) return movedError((error as Error).message)
   if (code === '23505') return new StorageFault('already_there')
@@ -82,6 +93,17 @@ export function fromPostgresError(error: unknown): unknown {
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
 }
 
+/** One sentence where all servers fail alike; the reasons of all otherwise. Which one has which is for the doctor. */
+function noHostError({ errors }: NoHost): unknown {
+  const translated = errors.map(fromPostgresError)
+  const said = translated.filter((error) => error instanceof ApiError)
+  const reasonsOfAll = [...new Set(said.map(({ details }) => String(details.reason ?? '')))]
+  if (reasonsOfAll.length < 2 || said.length < errors.length) return translated[0]
+  return new ApiError('database_unreachable', {
+    reason: `none of its servers can be used: ${reasonsOfAll.join('; ')}`,
+  })
+}
+
 export const readOnlyError = (why: keyof typeof reasons.readOnly): ApiError =>
   new ApiError('database_read_only', { reason: reasons.readOnly[why] })
 
@@ -95,7 +117,7 @@ function describeError(error: unknown, code: string): string | undefined {
   if (/^08/.test(code)) return 'the connection was cut'
   if (/^ERR_(?:SSL|TLS)_/.test(code)) return 'the encrypted connection is refused'
   if (code !== '' || !(error instanceof Error)) return undefined
-  if (/^Connection terminated due to connection timeout|^timeout exceeded|^Query read/.test(error.message))
+  if (/^Connection terminated due to connection timeout|^timeout ex|^Query read/.test(error.message))
     return 'it does not answer in time'
   if (lost.test(error.message)) return 'the connection was cut'
   if (/SSL|TLS|certificate|self.signed/i.test(error.message)) return 'the encrypted connection is refused'
@@ -130,14 +152,15 @@ const token =
   /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\b(NOT )?IN \(SELECT (value|atom) FROM json_each\(\?\)\)|\bSELECT (value|atom)(?: AS (\w+))? FROM json_each\(\?\)|\bjson_each\(\?\)|\bINDEXED BY \w+|\bCROSS JOIN\b|\?/g
 
 /** Returns a function that translates statements of the shared subset for PostgreSQL, each text once. */
-export function createStatementCache(asArrays = false): (sql: string) => Prepared {
+export function createStatementCache(asArrays = false, areNamed = true): (sql: string) => Prepared {
   const known = new Map<string, Prepared>()
   return (sql) => {
     const found = known.get(sql)
     if (found) return found
-    const name = known.size < maxNames ? `prospect_${known.size}` : undefined
+    const isKept = known.size < maxNames
+    const name = isKept && areNamed ? `prospect_${known.size}` : undefined
     const made = { name, ...translate(sql, asArrays), writes: !/^\s*SELECT\b/i.test(sql) }
-    if (name) known.set(sql, made)
+    if (isKept) known.set(sql, made)
     return made
   }
 }

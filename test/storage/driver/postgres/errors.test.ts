@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Pool } from 'pg'
+import type { PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { PostgresSession } from '../../../../src/storage/driver/postgres/driver.js'
 import {
@@ -87,9 +87,9 @@ describe('a commit that fails', () => {
   /** A track whose COMMIT answers this. */
   async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
     const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
-    const pool = { connect: async () => ({ query, release: () => {} }) } as unknown as Pool
+    const client = { query, release: () => {} } as unknown as PoolClient
     const track = new PostgresSession({
-      pool,
+      connect: async () => client,
       prepare: createStatementCache(),
       begin: () => ({ sql: 'BEGIN' }),
       sleep: async () => {},
