@@ -11,6 +11,7 @@ import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
 import { toPlainText } from './spelling.js'
+import toolSites from './tool-hosts.json' with { type: 'json' }
 import { readWrittenName } from './written-name.js'
 
 /** What the cells of a column hold, by their form: values count for more than the name of the column (decision 13). */
@@ -470,7 +471,9 @@ const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ..
 export function toCompanyDomain(text: string, name?: string): string | undefined {
   const domain = toDomain(text)
   if (domain === undefined || isInternal(domain)) return undefined
-  if (isTunnel(text, domain) || isToolPage(text, domain)) return undefined
+  if (isTunnel(text, domain)) return undefined
+  // A company's own site is searched, too.
+  if (isToolPage(text, domain) && !(name !== undefined && isPageOfOwner(text, name, domain))) return undefined
   if (!shared.has(domain)) return domain
   return isBareHost(text, domain) && (name === undefined || isOwner(name, domain)) ? domain : undefined
 }
@@ -546,7 +549,8 @@ const toolPage = new RegExp(
     'onmicrosoft|myworkdayjobs|webex|force|hs-sites|personio|greenhouse|lever|breezy|statuspage|atlassian|',
     'jimdo|squarespace|webs|weebly|wix|wordpress)\\.(?:com|net|io|co|hr|de)(?:[/?#:]|$)|',
     '(?!www\\.)(?:[a-z0-9-]+\\.)+my\\.salesforce\\.com|',
-    'bing\\.com/(?:search|maps)|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
+    '(?:[a-z]{2,3}\\.)?bing\\.com/(?:search|maps|translator|images|videos|news|shop)\\b|(?:map|fanyi|baike|tieba|pan|zhidao|wenku|image)\\.baidu\\.com|',
+    '(?:m\\.)?(?:map|place)\\.kakao\\.com|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
     'ecosia\\.org/(?:search|images)|startpage\\.com/(?:do|sp)\\b|(?:[a-z]+\\.)?qwant\\.com/(?:\\?|maps)|search\\.brave\\.com|',
     'openstreetmap\\.org/(?:node|way|relation|search|\\?|#)|waze\\.com/(?:[a-z-]+/)?(?:live-map|ul)\\b|(?:wego|share)\\.here\\.com|',
     'share\\.google(?:[/?#:]|$)|deepl\\.com/(?:[a-z-]+/)?translator|microsofttranslator\\.com/bv|translated\\.turbopages\\.org|',
@@ -557,15 +561,57 @@ const toolPage = new RegExp(
   'i',
 )
 
-/** Whether a text at a domain is a tool's page. Few hosts have any, and the pattern is long. */
-const isToolPage = (text: string, domain: string): boolean =>
-  (toolHosts.has(domain.slice(0, domain.indexOf('.'))) || domain.endsWith('.goog')) && toolPage.test(text)
+/** Sites of search engines, maps, dictionaries and archives, which their first pages and those about themselves stand for. */
+const tools: ReadonlySet<string> = new Set(toolSites)
+const ownPage =
+  /^[^/?#]*\/?(?:[a-z]{2}(?:[-_][a-z]{2})?(?:\/|(?=[?#]|$)))?(?:index\.\w+|home|about(?:-us)?|company|careers|jobs|contact(?:-us)?|corporate|press|impressum|legal)?\/?(?:\?(?:(?:hl|lang(?:uage)?|locale|ref|[a-z]+clid|utm_\w+)=[^&#]*&?)*)?(?:#[\w-]*)?$/i
+
+/** What a search, a map or a translation is called in a query. */
+const asked =
+  '(?:q|qs|query|text|wd|kw|keywords?|search(?:_?(?:query|term))?|search_for|term|find_desc|suche|busca)'
+/**
+ * Pages of whatever search engine, map, translator, archive or redirection, without scheme and `www`: with a question or another
+ * address behind their host.
+ */
+const anyTool = new RegExp(
+  [
+    // Another address in the path, as archives have it, or in the query.
+    '^[^/?#\\s]+/[^?#\\s]*(?:https?:/|https?%3a|/www\\.[a-z0-9-]+\\.[a-z])',
+    '[?&#](?:u|url|uri|link|target|dest(?:ination)?|site|domain|website|to)=(?:https?(?::|%3a)|www\\.)',
+    '^[^/?#\\s]+/(?:[^?#\\s]*/)?(?:web/\\d{4,14}|wayback/|maps?/(?:place|dir|search|poi|@)|translate/?\\?)',
+    // A question to a page that answers some.
+    '^[^/?#\\s]+/?(?:[a-z-]{2,5}/)?(?:search|suche|recherche|web|serp|results?|find|input|translate|translator|maps?)?' +
+      `(?:/|\\.\\w{3,4})?[?#](?:[^\\s]*&)?${asked}=(?!node|[^&]*/)[^&\\s]`,
+    // A host that is named for it.
+    '^(?:search|suche|recherche|translate|translator|webcache|wayback|webarchive?|cache)\\.[^/?#\\s]+/[^\\s]',
+    '^(?:maps?|karten?|mapa|mapy)\\.[^/?#\\s]+/[^\\s]*(?:[?&#]|maps?/|place|poi|@)',
+  ].join('|'),
+  'i',
+)
+/** Whether a text has more behind its host than most have. */
+const hasMore = /[?#]|[^/:]\/[^/\s]/
+
+/** Whether a text at a domain is a tool's page. Few hosts have any, and the patterns are long. */
+function isToolPage(text: string, domain: string): boolean {
+  const isKnown = toolHosts.has(domain.slice(0, domain.indexOf('.'))) || domain.endsWith('.goog')
+  if (isKnown && toolPage.test(text)) return true
+  const isOfTool = tools.has(domain)
+  if (!hasMore.test(text)) return isOfTool && !isBareHost(text, domain)
+  const bare = text.trim().replace(beforeHost, '')
+  return (isOfTool && !ownPage.test(bare)) || anyTool.test(bare)
+}
+
+const beforeHost = /^(?:https?:)?(?:\/\/)?(?:www\d?\.)?/i
 
 /** Whether an address in the usual spelling is a company's own. */
 function isUsualSite(text: string): boolean {
   const domain = toUsualDomain(text)
   return domain !== undefined && !shared.has(domain) && !isToolPage(text, domain)
 }
+
+/** Whether a page that may be any tool's is one at the site of the company with a name. */
+const isPageOfOwner = (text: string, name: string, domain: string): boolean =>
+  !tools.has(domain) && !shared.has(domain) && isOwner(name, domain) && !toolPage.test(text)
 
 const aroundHost = /^(?:https?:)?(?:\/\/)?(?:(?:www\d?|m)\.)*|\.?(?::\d+)?\/?(?:[?#].*)?$/gs
 

@@ -179,6 +179,142 @@ describe('cells of websites', () => {
       ),
     ).toEqual([]))
 
+  it('that lead to pages of search engines, maps, dictionaries and archives, known ones and others, name none', async () =>
+    expect(
+      await sites(
+        'https://www.ask.com/web?q=acme',
+        'https://yep.com/web?q=acme',
+        'https://www.dogpile.com/serp?q=acme',
+        'https://www.sogou.com/web?query=acme',
+        'https://www.so.com/s?q=acme',
+        'https://search.lycos.com/web/?q=acme',
+        'https://search.lilo.org/?q=acme',
+        'https://www.gigablast.com/search?q=acme',
+        'https://map.baidu.com/poi/acme',
+        'https://www.viamichelin.de/karten-stadtplan/acme',
+        'https://www.openstreetmap.de/karte.html?q=acme',
+        'https://osm.org/node/1',
+        'https://www.reverso.net/translation/acme',
+        'https://papago.naver.net/website?url=acme.com',
+        'https://archive.org/details/acme',
+        'https://perma.cc/AB12-CD34',
+        'https://ghostarchive.org/archive/abc',
+        'https://www.webarchive.org.uk/wayback/archive/2019/http://acme.com',
+        'https://arquivo.pt/wayback/2019/http://acme.com',
+        'https://www.webcitation.org/query?url=acme.com',
+        'https://megalodon.jp/2019-0101/acme.com/',
+        'https://cn.bing.com/search?q=acme',
+        'https://coccoc.com/search?query=acme',
+        'https://fireball.de/search?q=acme',
+        'https://searx.be/search?q=acme',
+        'https://searx.me/?q=acme',
+        'https://www.exalead.com/search/web/results/?q=acme',
+        'https://petalsearch.com/search?query=acme',
+        'https://fanyi.baidu.com/translate?query=acme',
+        'https://www.systran.net/translate/?q=acme',
+        'https://www.translate.ru/site/acme.com',
+        'https://www.bing.com/translator?to=de&text=acme',
+        'https://www.linguee.com/english-german/search?query=acme',
+        'https://map.kakao.com/?q=acme',
+        'https://www.falk.de/karte/acme',
+        'https://www.map24.com/?q=acme',
+        'https://www.komoot.com/tour/123',
+        'https://www.freezepage.com/123',
+        'https://wayback.webarchiv.cz/wayback/2019/http://acme.cz',
+        'https://index.commoncrawl.org/CC-MAIN-2019-01-index?url=acme.com',
+        'https://www.webcrawler.com/serp?q=acme',
+        'https://results.excite.com/serp?q=acme',
+        'https://www.info.com/serp?q=acme',
+        'https://www.hotbot.com/search?q=acme',
+        'https://www.wolframalpha.com/input?i=acme',
+        'https://www.alltheinternet.com/?q=acme',
+        'https://www.entireweb.com/search?q=acme',
+        'https://search.carrot2.org/#/search/web/acme',
+        'https://wego.here.com/?map=1,2',
+        'https://www.here.com/directions/acme',
+        'https://www.dict.cc/?s=acme',
+        'https://dict.leo.org/englisch-deutsch/acme',
+        'https://archive.fo/abc',
+        'https://archive.md/abc',
+        'https://wayback.com/2019/acme.com',
+        'https://search.unknown-engine.com/?q=acme',
+        'https://www.findstuff.io/search?query=acme',
+        'https://maps.somewhere.org/maps/place/Acme',
+        'https://translate.foo.net/translate?u=https://acme.com',
+        'https://old.archive-it.org/123/20190101000000/http://acme.com/',
+        'https://www.ask.com/?q=acme',
+        'https://anything.example/search?q=acme',
+        'https://anything.example/de/suche?suche=acme',
+        'https://anything.example/?url=https://www.acme.example',
+        'https://anything.example/web/20190101/http://acme.example',
+        'https://anything.example/maps/place/Acme',
+      ),
+    ).toEqual([]))
+
+  it('that lead to shared files, short links, pages of social networks and of markets name none', async () =>
+    expect(
+      await sites(
+        'https://web.archive.bibalex.org/web/2009/http://acme.com',
+        'https://docs.google.com/document/d/abc',
+        'https://drive.google.com/file/d/abc',
+        'https://1drv.ms/x/abc',
+        'https://we.tl/t-abc',
+        'https://tinyurl.com/abc',
+        'https://wa.me/4917',
+        'https://t.me/acme',
+        'https://www.threads.net/@acme',
+        'https://www.mixcloud.com/acme',
+        'https://bandcamp.com/acme',
+        'https://www.box.com/s/abc',
+        'https://app.box.com/s/abc',
+        'https://workupload.com/file/abc',
+        'https://www.file.io/abc',
+        'https://pastebin.com/abc',
+        'https://shorturl.at/abc',
+        'https://lmy.de/abc',
+        'https://qrco.de/abc',
+        'https://www.pixiv.net/users/1',
+        'https://line.me/ti/p/abc',
+        'https://www.yelp.it/biz/acme',
+        'https://www.tripadvisor.it/Restaurant',
+        'https://www.gumtree.com/p/acme',
+        'https://www.olx.pl/oferta/acme',
+        'https://panoramafirm.pl/acme',
+        'https://www.leboncoin.fr/ad/1',
+        'https://www.vinted.de/member/1',
+        'https://www.allegro.pl/uzytkownik/acme',
+        'https://www.aliexpress.com/store/1',
+        'https://www.temu.com/acme',
+        'https://www.wish.com/merchant/1',
+      ),
+    ).toEqual([]))
+
+  it('that lead to the first page of such a company, or to one about itself, name it, and so do any pages of others', async () => {
+    const own = [
+      'https://www.linguee.com/',
+      'ask.com',
+      'https://www.komoot.com/de-de',
+      'https://www.here.com/about',
+      'https://www.wolframalpha.com/?utm_source=x',
+      'https://www.acme.example/de/produkte?variant=12&lang=de',
+      'https://www.bolt.example/?q=node/12',
+      'https://www.ceta.example/en/search-and-rescue',
+      'https://maps.delta.example/',
+      'https://www.echo.example/?ref=https://news.example/x',
+      'https://www.foxtrot.example/contact?subject=hello',
+    ]
+    expect(await sites(...own)).toEqual(own)
+  })
+
+  it('that lead to a search at its own site name the company that the row has', async () => {
+    here.write('named.csv', 'Company,Website\nAcme GmbH,https://www.acme.example/search?q=pumps\n')
+    const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
+    await here.run('accounts enrich --csv named.csv -o named-out.csv --fail-on none', { caller: target })
+    expect(target.asked.map(({ input }) => input)).toEqual([
+      { name: 'Acme GmbH', domain: 'https://www.acme.example/search?q=pumps' },
+    ])
+  })
+
   it('that lead to a shop at a market, a tunnel, a site builder, a reserved name or a number in any spelling name none', async () =>
     expect(
       await sites(
