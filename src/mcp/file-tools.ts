@@ -6,10 +6,10 @@ import { isPriced } from '../api/operations/facts.js'
 import { type OperationId, operation, operations } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
 import { parseTexts } from '../api/validation/coerce.js'
-import { toJson } from '../api/values/json.js'
+import { findUnknown, unwrap } from '../api/validation/validate.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
-import { resultOf, type Session, type ToolCall, waitFor } from './session.js'
-import { commandWords, schemaOf, type Tool, toolName } from './tools.js'
+import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
+import { refuseUnknown, schemaOf, type Tool, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
 const batches = new Map(
@@ -64,7 +64,9 @@ const batchFields = {
     .array(z.string().min(1))
     .optional()
     .describe('Lists whose rows are left out: files, catalogue, list:NAME'),
-  max_age: text('How old a stored answer may be that costs nothing, such as 90d').optional(),
+  max_age: text('How old a stored answer may be that costs nothing, such as 90d')
+    .regex(/^(?:0|(?:\d+(?:\.\d+)?[smhd])+)$/, 'it is no duration like 15m, 2h or 90d')
+    .optional(),
 }
 
 type BatchInput = z.output<z.ZodObject<typeof batchFields>>
@@ -113,8 +115,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     reads,
     async (session, input) => {
       const { max_credits } = input
-      const args = [...batchArgs(session, input), ...options({ max_credits }), '--dry-run']
-      const ended = await session.start(session.port.run(args, await valuesOf(session, input))).ended
+      const call = await rowsCall(session, input, { maxCredits: max_credits, dryRun: true })
+      const ended = await session.start(session.port.call(call)).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
       const server_budget = session.budget()
@@ -145,16 +147,15 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     async (session, input, call) => {
       const output = session.port.fileIn('output', input.output, 'write')
       const { max_credits, only, where, layout, fresh } = input
-      const args = [
-        ...batchArgs(session, input),
-        `--output=${output}`,
-        ...options({ only: only?.join(','), where, layout, fresh }),
-      ]
-      const row = batches.get(input.operation)
       // Before anything is set aside, which a refusal would not give back.
-      const stdin = await valuesOf(session, input)
-      const paid = row && isPriced(row) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
-      return startRun(session, { args, stdin, ...paid }, input.wait, call)
+      const asked = await rowsCall(session, input, { only, where, fresh }, { output, layout, yes: true })
+      const work = (maxCredits?: number) =>
+        session.port.call({
+          ...asked,
+          rows: { ...asked.rows, options: { ...asked.rows.options, maxCredits } },
+        })
+      const paid = isPriced(asked.operation) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
+      return startRun(session, { work, ...paid }, input.wait, call)
     },
   ),
   fileTool(
@@ -211,7 +212,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const isPaid = isPriced(operation(view.operation as OperationId))
       const before = view.credits + view.credits_reserved
       const paid = isPaid ? { held: session.hold(max_credits), before } : { held: 0 }
-      return startRun(session, { args, ...paid }, seconds, call)
+      return startRun(session, { work: commandWith(session, args), ...paid }, seconds, call)
     },
   ),
   fileTool(
@@ -337,33 +338,36 @@ const listsIn = (session: Session, name: string, lists: readonly string[] = []):
     list === 'catalogue' || list.startsWith('list:') ? list : session.port.fileIn(name, list, 'read'),
   )
 
-function batchArgs(
+/** Returns the lookup of each row of a file. Throws a Refusal for a value that the operation does not take. */
+async function rowsCall(
   session: Session,
-  { operation: name, file, values, map, skip_known, ...rest }: BatchInput,
-): string[] {
-  const row = batches.get(name)
-  if (!row) throw new Refusal('tools.no_argument', { name: 'operation' })
-  const { sheet, rows, sample, max_age } = rest
-  return [
-    ...commandWords(row),
-    `--csv=${session.port.fileIn('file', file, 'read')}`,
-    ...(values === undefined ? [] : ['--input', '-']),
-    ...options({ map: mapOf(map), sheet, rows, sample, max_age }),
-    ...options({ skip_known: listsIn(session, 'skip_known', skip_known) }),
-  ]
+  { operation: name, file, values = {}, map, skip_known, sheet, rows, sample, max_age: maxAge }: BatchInput,
+  others: Fields,
+  globals: Fields = {},
+) {
+  const operation = batches.get(name)
+  if (!operation) throw new Refusal('tools.no_argument', { name: 'operation' })
+  const csv = session.port.fileIn('file', file, 'read')
+  const shape = await shapeOf(operation.id)
+  const read = parseTexts(shape.input, values) as Fields
+  const [unknown] = findUnknown(operation.id, shape, unwrap(operation.id, read))
+  if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(shape.input.shape))
+  const input = await session.port.resolveNames({ operation, shape, input: read })
+  const skipKnown = skip_known && listsIn(session, 'skip_known', skip_known)
+  const options = { csv, map: mapOf(map), sheet, rows, sample, maxAge, skipKnown, ...others }
+  return { operation, shape, input, rows: { options: withoutUndefined(options), globals } }
 }
 
-async function valuesOf(session: Session, { operation: name, values }: BatchInput): Promise<string> {
-  const row = batches.get(name)
-  if (!values || !row) return ''
-  const shape = await shapeOf(row.id)
-  const input = parseTexts(shape.input, values) as Fields
-  return toJson(await session.port.resolveNames({ operation: row, shape, input }))
-}
+/** Returns what starts a command, with the most that it may spend. */
+const commandWith =
+  (session: Session, words: readonly string[]): NewRun['work'] =>
+  (max_credits) =>
+    session.port.run([...words, ...options({ max_credits }), '--yes'])
 
 interface NewRun {
-  readonly args: readonly string[]
-  readonly stdin?: string
+  /** Starts it; it may spend so much in all. */
+  readonly work: (maxCredits?: number) => Work
+  readonly isFlow?: boolean
   readonly held: number
   /** Credits that an earlier execution of it has spent; absent where it may spend nothing at all. */
   readonly before?: number
@@ -372,13 +376,12 @@ interface NewRun {
 /** Starts a run and returns how it stands, at once or at its end. A call that is cancelled while it waits stops the run. */
 async function startRun(
   session: Session,
-  { args, stdin, held, before }: NewRun,
+  { work, isFlow = false, held, before }: NewRun,
   seconds = 0,
   { signal, onStep }: ToolCall,
 ): Promise<Fields> {
-  const budget = before === undefined ? [] : [`--max-credits=${before + held}`]
-  const all = [...args, ...budget, '--yes']
-  const started = session.startPaid(held, session.port.run(all, stdin), async ({ spent, counts }) => {
+  const budget = before === undefined ? undefined : before + held
+  const started = session.startPaid(held, work(budget), async ({ spent, counts }) => {
     // Rows whose outcome is unknown may have been charged.
     const steps = counts?.steps as readonly { readonly run: string | null }[] | undefined
     let reserved = 0
@@ -395,7 +398,7 @@ async function startRun(
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
-  const onRows = (step: WorkStep) => (step.total !== undefined || args[0] === 'flow') && onStep(step)
+  const onRows = (step: WorkStep) => (step.total !== undefined || isFlow) && onStep(step)
   await waitFor(session, started, seconds * 1_000, signal, onRows)
   signal.removeEventListener('abort', onAbort)
   return statusOf(session, id)
@@ -425,7 +428,7 @@ function runFlow(
   const args = ['flow', 'run', session.port.fileIn('file', file, 'read'), ...options({ fresh })]
   if (!allowsCommands) args.push('--no-outward')
   const held = session.hold(max_credits ?? Math.max(0, session.left))
-  return startRun(session, { args, held, before }, seconds, call)
+  return startRun(session, { work: commandWith(session, args), isFlow: true, held, before }, seconds, call)
 }
 
 const showRun = async (session: Session, run: string): Promise<RunView> =>
@@ -439,7 +442,15 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
   const isFailed =
     view.status === 'finished' && Number(counts?.invalid ?? 0) > 0 && counts?.invalid === counts?.rows
   const status = isFailed ? { status: 'failed' } : {}
-  return withoutUndefined({ ...view, ...status, counts, problem: problem && withRows(problem, counts) })
+  // A finished run that is asked for again writes another file.
+  const output = counts?.output ?? view.output
+  return withoutUndefined({
+    ...view,
+    ...status,
+    output,
+    counts,
+    problem: problem && withRows(problem, counts),
+  })
 }
 
 /** Returns why a run stopped, with how to write the rows that have an answer where a budget ended it. */

@@ -161,12 +161,12 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
     ...[['csv', 'file'] as const].filter(([, name]) => [...own.values()].includes(name)),
   ])
   const textOf = (text: string) =>
-    text
+    spelled(text)
       .split(/(?<=[.?!]) /)
       .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
       .join(' ')
   const named = (text: string) =>
-    text.replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
+    spelled(text).replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
   const problem = (report: Report): Report => ({
     ...report,
     error: named(report.error),
@@ -177,6 +177,7 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
 
 const command = /prospect [a-z-]+(?: [a-z-]+)*/g
 const option = /(?<![\w-])--([a-z][a-z-]*)/g
+const spelled = (text: string) => text.replace(/(?<![\w-])-o(?![\w-])/g, '--output')
 
 const toText = (text: string) => ({ type: 'text' as const, text })
 

@@ -10,6 +10,15 @@ export interface OperationCall {
   readonly operation: Operation
   readonly shape: Shape
   readonly input: Input
+  /** Where it is asked for each row of a file: how. */
+  readonly rows?: RowsCall | undefined
+}
+
+/** What is given besides where the rows of a file are looked up, by the names by which commands read their options. */
+interface RowsCall {
+  readonly options: Fields
+  /** Those that every command has. */
+  readonly globals?: Fields
 }
 
 export interface ToolCall {

@@ -174,11 +174,6 @@ function inputSchemaOf({ id, starts }: Operation, { input }: Shape): JsonSchema 
   })
 }
 
-export const commandWords = ({ command, flag }: Operation): readonly string[] => [
-  ...command.split(' '),
-  ...(flag === undefined ? [] : [`--${flag}`]),
-]
-
 function startCall(session: Session, row: Operation, shape: Shape, given: Fields): Started {
   const missing = pathParameters(row).find((name) => String(given[name] ?? '').trim() === '')
   if (missing !== undefined) throw new Refusal('tools.no_argument', { name: missing })

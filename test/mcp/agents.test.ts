@@ -646,6 +646,8 @@ describe('prospect mcp', () => {
       { ...quote, map: { domian: 'domain' } },
       { ...quote, sheet: 'Two' },
       { ...quote, max_age: 'soon' },
+      { ...quote, values: { contry: 'DE' } },
+      { ...quote, map: { domain: '' }, rows: 2, sample: 2 },
       { ...quote, skip_known: ['list:None'] },
       { ...quote, operation: 'contacts_enrich_sync' },
     ]) {

@@ -5,13 +5,14 @@ import { Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { itemOperation, type Operation, rowOperation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
-import { pickFields } from '../../api/values/objects.js'
+import { type Fields, pickFields } from '../../api/values/objects.js'
 import { manyOf, onlyNames } from '../../runs/output/columns.js'
+import { crmNames } from '../../runs/output/crm-layout.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { openWorkspaceOwner } from '../context/open-databases.js'
-import type { Invocation } from '../options/command-environment.js'
+import { claimFiles, type Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
 import {
   costs,
@@ -26,6 +27,7 @@ import {
   whole,
 } from '../options/values.js'
 import {
+  checkLayoutFormat,
   checkOutputFolder,
   checkOutputName,
   chosenFormat,
@@ -269,6 +271,20 @@ export const knownLists = (
 /** Throws UsageError for `--jq` with a command that writes rows of a run. A quote is JSON. */
 export function refuseJq({ jq }: GlobalOptions, { dryRun }: Given, command: string): void {
   if (jq !== undefined && !dryRun) throw new Refusal('usage.jq_of_rows', { command })
+}
+
+/**
+ * Returns the options of a batch that no command line gave. Throws a Refusal for files that may not be read or written, and for a
+ * layout of no CRM.
+ */
+export function batchOptions(context: Context, { maxAge, ...options }: Fields): Fields {
+  const { layout } = context.globals
+  claimFiles(context, { ...options, ...context.globals })
+  const of = { flag: 'layout', text: layout, known: crmNames }
+  if (layout !== undefined && !crmNames.includes(layout))
+    throw new Refusal('usage.value', { ...of, near: nearest(layout, crmNames) })
+  checkLayoutFormat(context.globals)
+  return typeof maxAge === 'string' ? { ...options, maxAge: durationMs(maxAge) } : options
 }
 
 /** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */

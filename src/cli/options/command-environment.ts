@@ -329,7 +329,7 @@ async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promis
 }
 
 /** Throws UsageError, before a command does anything, where a file is missing, or one would be replaced that must not be. */
-function claimFiles({ claimFile }: Context, options: Fields): void {
+export function claimFiles({ claimFile }: Context, options: Fields): void {
   for (const [name, [option, use]] of Object.entries(fileOptions)) {
     const path = options[name]
     if (typeof path !== 'string' || path === '' || path === '-') continue

@@ -6,7 +6,7 @@ import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { OperationCall } from '../../mcp/session.js'
-import { addBatchOptions, vendorOptions, withVendorOptions } from '../batch/options.js'
+import { addBatchOptions, batchOptions, vendorOptions, withVendorOptions } from '../batch/options.js'
 import {
   askMissing,
   checkEngineFilters,
@@ -159,12 +159,13 @@ function factsText(operation: Operation): string {
  */
 export async function callOperation(
   plain: Context,
-  { operation, shape, input: given }: OperationCall,
+  { operation, shape, input: given, rows }: OperationCall,
 ): Promise<number> {
   const context = await requireSetUp(plain)
   const names = pathParameters(operation)
   // As with `--input`, what is wrong with a field is said in its own name, not in that of an option.
-  const options: Fields = { input: '-', ...(operation.starts ? { wait: true } : {}) }
+  const others = operation.starts ? { wait: true } : {}
+  const options: Fields = { input: '-', ...(rows ? batchOptions(context, rows.options) : others) }
   const ids = names.map((name) => String(given[name] ?? ''))
   const args = await resolveLocalId(context, operation, { args: ids, options })
   const input = { ...given, ...Object.fromEntries(names.map((name, at) => [name, args[at]])) }

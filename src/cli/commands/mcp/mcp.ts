@@ -179,6 +179,9 @@ function createPort(
     },
     run: (words, stdin = '') =>
       workOf(stdin, (inner, given) => start.command([...words, ...ownWords, '--no-input'], inner, given)),
-    call: (request) => workOf('', (inner, given) => start.operation(request, own, inner, given)),
+    call: (request) =>
+      workOf('', (inner, given) =>
+        start.operation(request, { ...own, ...request.rows?.globals }, inner, given),
+      ),
   }
 }
