@@ -33,6 +33,12 @@ const internal =
 const isRefusal = (status: number, text: string): boolean =>
   status === 503 || status === 429 || (status === 409 && text.includes('still running'))
 
+/** What a refusal says; a load balancer that has no server to ask has a page of its own. */
+const kindOf = (status: number, text: string): string =>
+  text.startsWith('<')
+    ? `${status} of the load balancer`
+    : `${status} ${(JSON.parse(text) as { error: string }).error.split(':')[0]}`
+
 export const nothingHeard = (): Heard => ({ refusals: new Map(), wrong: [], waits: [] })
 
 /** Sends a request to one node after the other until one answers it. */
@@ -56,8 +62,7 @@ export async function ask(
     const { status, text, isReplay } = reply
     if (internal.test(text)) heard.wrong.push(`${status}: ${text}`)
     if (isRefusal(status, text)) {
-      const kind = `${status} ${(JSON.parse(text) as { error: string }).error.split(':')[0]}`
-      count(heard.refusals, kind)
+      count(heard.refusals, kindOf(status, text))
       await pause(againMs)
       continue
     }
