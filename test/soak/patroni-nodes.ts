@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -134,18 +134,9 @@ async function startNode(folder: string, at: number, etcdPort: number, isSynchro
     mend: () => etcd.mend(),
     fill: () => {
       const { bavail, bsize } = statfsSync(own)
-      execFileSync(
-        'dd',
-        [
-          'if=/dev/zero',
-          `of=${join(own, 'filler')}`,
-          'bs=1M',
-          `count=${Math.ceil((bavail * bsize) / 2 ** 20)}`,
-        ],
-        {
-          stdio: 'ignore',
-        },
-      )
+      const blocks = Math.ceil((bavail * bsize) / 2 ** 20) + 1
+      // It ends when there is no room for more.
+      spawnSync('dd', ['if=/dev/zero', `of=${join(own, 'filler')}`, 'bs=1M', `count=${blocks}`])
     },
     clear: () => rmSync(join(own, 'filler'), { force: true }),
     ask: async (path: string, body?: unknown) => {

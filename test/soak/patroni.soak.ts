@@ -331,7 +331,7 @@ soak(
       tried: `${changes} changes (${listCounts(counts)}): ${grouped(asked.length)} requests with keys, ${grouped(jobs.length)} jobs with webhooks`,
       measured: `longest without an answer: ${longestOf(gaps)}; longest wait for the answer under a key: ${waitsOf(found)}; told to ask again: ${listCounts(heard.refusals) || 'nobody'}`,
     }
-    process.stderr.write(`${JSON.stringify(report)}\n`)
+    process.stderr.write(`${JSON.stringify({ ...report, lost, paid, watched, arrived: arrived.size })}\n`)
     expect(heard.wrong).toEqual([])
     expect([lost, problems]).toEqual([0, []])
     expect(arrived.size).toBe(jobs.length)

@@ -74,3 +74,13 @@ it('refuses a direct address that is none', async () => {
     'PROSPECT_DATABASE_DIRECT_URL is not the address of a PostgreSQL',
   )
 })
+
+it('has doctor warn of a direct address where nothing listens', async () => {
+  const env = {
+    PROSPECT_DATABASE_URL: database.url,
+    PROSPECT_DATABASE_DIRECT_URL: 'postgres://me@127.0.0.1:1/x',
+  }
+  await here.setUp({ env })
+  const { stdout } = await here.run('doctor', { env })
+  expect(stdout).toContain('PROSPECT_DATABASE_DIRECT_URL: 127.0.0.1:1: nothing listens at its address.')
+})

@@ -53,7 +53,7 @@ function unreadable(name: Name, what: string, error: unknown): Verdict {
 const toSetUp = 'To set up this machine: prospect init'
 
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
-export async function database({ home }: Context, doctor: Doctor, name: Name): Promise<Findings> {
+export async function database({ home, streams }: Context, doctor: Doctor, name: Name): Promise<Findings> {
   const path = home[name]
   const found = await doctor.find(name)
   if (found.is === 'missing' && name === 'catalogue' && isShared(home)) return undefined
@@ -73,7 +73,19 @@ export async function database({ home }: Context, doctor: Doctor, name: Name): P
   const troubles = [readOnly, schemaTrouble(about, schema)]
   const fine = `${about} has schema version ${schema.version}.`
   if (name !== 'engine') return orElse(troubles, fine)
-  return [...orElse(troubles, fine), ...(await hostsOf(path)), await protection(driver)]
+  const { PROSPECT_DATABASE_DIRECT_URL: direct } = streams.env
+  const listening = direct ? await unheardHosts(direct) : []
+  return [...orElse(troubles, fine), ...(await hostsOf(path)), ...listening, await protection(driver)]
+}
+
+/** Warns of hosts at which notifications cannot be listened for. */
+async function unheardHosts(url: string): Promise<readonly Found[]> {
+  const { listHosts } = await import('../../../storage/driver/postgres/hosts.js')
+  const hint = 'If none answers there, accepted work begins up to a second later.'
+  return (await listHosts(url)).map(
+    ({ name, found }) =>
+      found instanceof Error && warning(`PROSPECT_DATABASE_DIRECT_URL: ${name}: ${reasonOf(found)}.`, hint),
+  )
 }
 
 /** What each server of an address with several is now. */
