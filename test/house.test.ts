@@ -42,7 +42,7 @@ const ours: Record<string, readonly string[]> = {
   http: ['api', 'client/reply', 'client/reading', 'client/proxied-work', 'engine/jobs/pool'],
   runs: ['api', 'csv', 'engine/credits/cost', 'identity', 'storage', 'lists', 'lookups'],
   crm: ['api', 'client', 'csv', 'identity', 'lists', 'runs', 'storage'],
-  flows: ['api', 'csv', 'engine/credits/cost', 'identity', 'lists', 'lookups', 'runs'],
+  flows: ['api', 'crm/connector', 'csv', 'engine/credits/cost', 'identity', 'lists', 'lookups', 'runs'],
   reference: ['api'],
   mcp: ['api', 'engine/credits/cost', 'reference'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],

@@ -8,6 +8,10 @@ export type CrmKind = 'companies' | 'people'
 
 export const crmKinds: readonly CrmKind[] = ['companies', 'people']
 
+/** What a push does with records that are there: fills what is empty, nothing, or changes what is named. */
+export const pushModes = ['fill', 'create', 'overwrite'] as const
+export type PushMode = (typeof pushModes)[number]
+
 export interface CrmAccount {
   readonly id: string
   /** What its people call it, such as its domain. */

@@ -1,4 +1,5 @@
-import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
+import { Refusal } from '../api/calls/errors.js'
+import { type Fields, isObject, resultOr, withoutUndefined } from '../api/values/objects.js'
 import {
   BatchRefused,
   type ConnectorGiven,
@@ -147,9 +148,9 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
     const records = listOf(results)
     const failures = listOf(errors)
     return writes.flatMap((one): CrmWritten[] => {
-      const failed = failures.find((each) => refsIn(each).includes(one.ref))
+      const failed = failures.find((each) => isAbout(each, one))
       if (failed) {
-        const error = String(failed.message ?? failed.category ?? 'it was refused')
+        const error = sentenceIn(failed) ?? 'It was refused.'
         return [{ ref: one.ref, error, existing: existingIn(error) }]
       }
       const found =
@@ -323,18 +324,22 @@ const intervalOf = ({ headers }: CrmAnswer): number =>
 
 const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-function sentenceOf({ status, body }: CrmAnswer): string {
-  const { message, errors } = isObject(body) ? body : {}
+const sentenceOf = ({ status, body }: CrmAnswer): string =>
+  sentenceIn(isObject(body) ? body : {}) ?? `status ${status}`
+
+function sentenceIn({ message, errors, category }: Fields): string | undefined {
   const details = listOf(errors).flatMap((each) => (typeof each.message === 'string' ? [each.message] : []))
-  if (typeof message !== 'string' || message === '') return details[0] ?? `status ${status}`
-  return /^Property values were not valid|^Invalid input JSON/.test(message) && details[0]
-    ? `${message.split(':')[0]}: ${details[0]}`
-    : message
+  if (typeof message !== 'string' || message === '')
+    return details[0] ?? (category === undefined ? undefined : String(category))
+  const [, list] = /^Property values were not valid: (\[.*\])$/s.exec(message) ?? []
+  const inner = list === undefined ? undefined : resultOr(undefined, () => JSON.parse(list) as unknown)
+  const said = listOf(inner).flatMap((each) => (typeof each.message === 'string' ? [each.message] : []))
+  return said.length > 0 ? said.join('; ') : message
 }
 
 /** Returns the body of a success. Of anything else the CRM's sentence is a refusal of all of it. */
 function expect(answer: CrmAnswer): Fields {
-  if (answer.status >= 300) throw new BatchRefused(sentenceOf(answer))
+  if (answer.status >= 300) throw new Refusal('crm.refused', { crm: 'hubspot', sentence: sentenceOf(answer) })
   return isObject(answer.body) ? answer.body : {}
 }
 
@@ -352,8 +357,11 @@ function scopesIn(body: unknown): readonly string[] {
   return [...new Set(named.filter((scope) => typeof scope === 'string'))]
 }
 
-function refsIn({ context }: Fields): readonly unknown[] {
-  return isObject(context) ? [context.objectWriteTraceId].flat() : []
+/** Whether a failure is about a write: by what names it in its batch, else by the record. */
+function isAbout({ context }: Fields, { ref, id }: CrmWrite): boolean {
+  if (!isObject(context)) return false
+  const ids = [context.id, context.ids].flat()
+  return [context.objectWriteTraceId].flat().includes(ref) || (id !== undefined && ids.includes(id))
 }
 
 /** Returns the record that a refusal names as the one that is there already. */

@@ -22,7 +22,14 @@ export type FoundPerson = OtherDatabases & PersonToErase
 
 export type Erased = Awaited<ReturnType<typeof countPerson>>
 
-const noState = { events: 0, answers: 0, mentions: 0, files: [] as string[], otherFiles: [] as string[] }
+const noState = {
+  events: 0,
+  answers: 0,
+  mentions: 0,
+  crm: 0,
+  files: [] as string[],
+  otherFiles: [] as string[],
+}
 
 /** How often what was learned of a person may lead to more records of theirs. */
 const rounds = 3

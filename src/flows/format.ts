@@ -3,6 +3,7 @@ import { shapeOf } from '../api/areas/shapes.js'
 import { type OperationId, operations } from '../api/operations/table.js'
 import { orByName } from '../api/schemas/enumerations.js'
 import { durationPattern, toMs, unitMs } from '../api/values/duration.js'
+import { pushModes } from '../crm/connector.js'
 
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
@@ -173,8 +174,27 @@ export const lookupExtras = z.strictObject({
 const columns = () => texts().optional().describe('The columns, in this order (default: all)')
 const layout = () => text().optional().describe('The system whose import reads the file')
 
+const crmSettings = () =>
+  z.strictObject({
+    mode: z.enum(pushModes).optional().describe('What is written (default: fill)'),
+    map: z
+      .record(z.string(), text())
+      .optional()
+      .describe('Properties of the CRM, by the fields of rows that fill them'),
+    values: z
+      .record(z.string(), z.record(z.string(), z.string()))
+      .optional()
+      .describe('By property, what stands for a value that is none of its options'),
+    fields: texts().optional().describe('The properties that records get that are there'),
+    owner: text().optional().describe('The address of who owns new records'),
+    max_creates: z.int().nonnegative().optional().describe('The most records that are created'),
+  })
+
+export type CrmSettings = z.output<ReturnType<typeof crmSettings>>
+
 /** Kinds of outputs, by the key that chooses them. */
 export const outputKinds = {
+  hubspot: z.strictObject({ hubspot: crmSettings().describe('The HubSpot account that is connected') }),
   csv: z.strictObject({ csv: text().describe('A CSV file'), columns: columns(), layout: layout() }),
   xlsx: z.strictObject({ xlsx: text().describe('A workbook'), columns: columns(), layout: layout() }),
   ndjson: z.strictObject({

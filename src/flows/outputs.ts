@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 import type { ListKind } from '../lists/list-index.js'
@@ -7,11 +7,21 @@ import { openFirsts, openHeld } from '../runs/open-output.js'
 import { toCell } from '../runs/output/columns.js'
 import { crmColumns, identityOfRecord } from '../runs/output/crm-layout.js'
 import { type FormatName, type Layout, rowFormats } from '../runs/output/formats.js'
-import { createWriter, streamSink, type Writer } from '../runs/output/writer.js'
+import { createWriter, fileSink, nodeFiles, streamSink, type Writer } from '../runs/output/writer.js'
 import type { RunPorts } from '../runs/ports.js'
+import { openRunFolder } from '../runs/records.js'
 import { asFields, type FlowRow, fieldReader, pathsOf, type RowShape, suppressedIn } from './fields.js'
+import type { CrmSettings } from './format.js'
 import { type HttpPorts, httpOutput } from './http.js'
-import { type FileOutput, type FlowOutput, fileOf } from './read.js'
+import {
+  type CrmOutput,
+  type FileOutput,
+  type FlowOutput,
+  fileOf,
+  isCrmOutput,
+  isFileOutput,
+  settingsOf,
+} from './read.js'
 
 /** Where the rows are shown that a person only looks at: the output of the command. */
 export interface Look {
@@ -36,6 +46,8 @@ export interface SendPorts {
   readonly http: HttpPorts
   /** Creates a list of companies, once for each key. */
   createList(name: string, companies: readonly Fields[], key: string): Promise<void>
+  /** Writes the rows of a table to a CRM: those of one that was interrupted are written once. */
+  push(crm: string, settings: CrmSettings, table: string, about: ListKind): Promise<void>
 }
 
 const maxListed = 100_000
@@ -63,10 +75,19 @@ export async function openOutputs(
 ): Promise<FlowOutputs> {
   type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'> & Partial<Pick<Writer, 'discard'>>
   const opened: { readonly path: string | undefined; readonly writer: Open }[] = []
-  const sendingTo = (output: Exclude<FlowOutput, FileOutput>): Open =>
-    output.kind === 'list'
-      ? listOutput(ports.send, output.list, flow, end.about)
-      : httpOutput(ports.send.http, output, flow, plainLayout(end, output.columns).record, isResumed, signal)
+  const sendingTo = async (output: Exclude<FlowOutput, FileOutput>): Promise<Open> =>
+    isCrmOutput(output)
+      ? await crmOutput(ports, output, end, signal)
+      : output.kind === 'list'
+        ? listOutput(ports.send, output.list, flow, end.about)
+        : httpOutput(
+            ports.send.http,
+            output,
+            flow,
+            plainLayout(end, output.columns).record,
+            isResumed,
+            signal,
+          )
   const open = async (path: string | undefined, format: Look['format'], layout: Layout<LiveRow>) => {
     const sink =
       path === undefined
@@ -79,8 +100,8 @@ export async function openOutputs(
   if (look) await open(look.path, look.format, plainLayout(end, undefined))
   else
     for (const output of outputs) {
-      if (output.kind === 'http' || output.kind === 'list') {
-        if (sends) opened.push({ path: undefined, writer: sendingTo(output) })
+      if (!isFileOutput(output)) {
+        if (sends) opened.push({ path: undefined, writer: await sendingTo(output) })
         continue
       }
       const crm = 'layout' in output ? output.layout : undefined
@@ -147,6 +168,34 @@ function listOutput({ createList }: SendPorts, name: string, flow: () => string,
       if (companies.length > 0) await createList(name, companies, flow())
     },
     abandon: async () => {},
+  }
+}
+
+/** Creates an output that writes its rows to a CRM when all of them are there. Until then they are in a file of this machine. */
+async function crmOutput(
+  ports: RunPorts & { readonly send: SendPorts },
+  output: CrmOutput,
+  end: RowShape,
+  signal: AbortSignal,
+): Promise<Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'>> {
+  const { kind: crm } = output
+  const settings = settingsOf(output)
+  const { path: folder } = await openRunFolder(ports)
+  const path = join(folder, 'rows.csv')
+  const own = crmLayout(crm, end.about)
+  const more = plainLayout(end, Object.values(settings.map ?? {}))
+  const header = [...own.header, ...more.header]
+  const cells = (row: LiveRow) => [...own.cells(row), ...more.cells(row)]
+  const layout = { header, cells, record: (row: LiveRow) => ({ ...own.record(row), ...more.record(row) }) }
+  const sink = await fileSink(path, nodeFiles, (work) => work(signal))
+  const writer = createWriter(sink, rowFormats.csv.create(layout))
+  return {
+    write: (rows) => writer.write(rows),
+    async finish() {
+      await writer.finish()
+      await ports.send.push(crm, settings, path, end.about)
+    },
+    abandon: () => writer.abandon(),
   }
 }
 

@@ -50,6 +50,7 @@ import {
   shapeAfter,
 } from './fields.js'
 import {
+  type CrmSettings,
   flowFields,
   inputKinds,
   lookupExtras,
@@ -126,7 +127,18 @@ export interface Flow {
   readonly since?: CommonFields['since']
 }
 
-export type FileOutput = Exclude<FlowOutput, { readonly kind: 'http' | 'list' }>
+/** An output in a CRM, which has the name of its kind. */
+export type CrmOutput = Extract<FlowOutput, { readonly kind: 'hubspot' }>
+
+export type FileOutput = Exclude<FlowOutput, CrmOutput | { readonly kind: 'http' | 'list' }>
+
+export const isCrmOutput = (output: FlowOutput): output is CrmOutput => output.kind === 'hubspot'
+
+export const isFileOutput = (output: FlowOutput): output is FileOutput =>
+  output.kind !== 'http' && output.kind !== 'list' && !isCrmOutput(output)
+
+/** Returns what an output in a CRM says beside its name. */
+export const settingsOf = (output: CrmOutput): CrmSettings => output[output.kind]
 
 /** Returns the file that an output names. */
 export function fileOf(output: FileOutput): string {
@@ -372,13 +384,16 @@ class Reader {
         key !== undefined && isObject(one) && this.#checked<FlowOutput>(outputKinds, key, one, path)
       if (!output) return []
       this.#checkName(output, path)
-      const file = output.kind === 'http' || output.kind === 'list' ? undefined : normalize(fileOf(output))
+      const file = isFileOutput(output) ? normalize(fileOf(output)) : undefined
       if (file !== undefined && files.has(file)) this.#add([...path, key], 'same_output', { path: file })
       if (file !== undefined) files.add(file)
       const { columns, layout } = output as { columns?: readonly string[]; layout?: string }
       if (layout !== undefined && !crmNames.includes(layout))
         this.#unknown([...path, 'layout'], layout, crmNames, 'layout')
       if (layout !== undefined && columns) this.#add([...path, 'columns'], 'two_columns')
+      const fills = isCrmOutput(output) ? Object.entries(settingsOf(output).map ?? {}) : []
+      for (const [property, column] of fills)
+        if (end) this.#checkField([...path, key ?? '', 'map', property], column, end)
       for (const [index, column] of columns?.entries() ?? [])
         if (end) this.#checkField([...path, 'columns', index], column, end)
       return [output]
@@ -387,7 +402,7 @@ class Reader {
 
   /** Reports the name of a file that says another format than is written. CSV under the name of a workbook becomes one. */
   #checkName(output: FlowOutput, path: Path): void {
-    if (output.kind === 'http' || output.kind === 'list') return
+    if (!isFileOutput(output)) return
     const name = fileOf(output)
     const isWorkbook = isWorkbookName(name)
     const [kind, at] = [output.kind, [...path, output.kind]]

@@ -462,6 +462,6 @@ async function openKnownLists(
 
 /** Returns what the rows of a list are about; `undefined` where it has both. */
 async function kindOfList(ports: FlowPorts, source: string): Promise<ListKind | undefined> {
-  if (isRecords(source)) return source === 'catalogue' ? undefined : 'companies'
+  if (isRecords(source)) return source.startsWith('list:') ? 'companies' : undefined
   return mapList(await openListFile(ports, source, 'skip_known'), source).kind
 }

@@ -16,6 +16,8 @@ export interface Match {
   readonly lines: readonly number[]
   /** The cells that were to be taken from that row. */
   readonly taken: readonly string[]
+  /** Those of all rows that may be meant, where there are several; absent where there is one. */
+  readonly among?: readonly (readonly string[])[]
 }
 
 /** One set of keys of a record of a list. */
@@ -74,16 +76,18 @@ export class ListIndex {
     for (const list of this.#lists) {
       const found = list.find(sets)
       if (found === undefined || (found.verdict === 'maybe' && doubt !== noMatch)) continue
-      const { verdict, by, records } = found
+      const { verdict, by, records, rivals = records } = found
       const [only, ...others] = records
       const taken = others.length === 0 ? only?.taken : undefined
-      const match = {
+      const several = new Set(rivals.flatMap((one) => one.taken ?? []))
+      const match: Match = {
         verdict,
         by,
         list: list.name,
         lines: records.flatMap(({ line }) => (line === null ? [] : [Number(line)])),
         // Of several records it is not known whose cells they are.
         taken: taken ? (JSON.parse(taken) as string[]) : [],
+        ...(several.size > 1 ? { among: [...several].map((one) => JSON.parse(one) as string[]) } : {}),
       }
       if (found.verdict === 'yes') return match
       doubt = match
@@ -103,6 +107,8 @@ interface Found {
   readonly by: string
   /** The record that was found, or all that may be meant. */
   readonly records: readonly KnownRecord[]
+  /** All that surely have what was looked for, where those are several. */
+  readonly rivals?: readonly KnownRecord[]
 }
 
 /** A record of a list, with all its sets of keys that have what was looked for. */
@@ -248,7 +254,8 @@ function judgeBy(
     // A name does not say which of those is meant who have it.
     if (isName && near.some((one) => one !== record && !areOne(one, record)))
       return { verdict: 'maybe', by, records: near }
-    return { verdict: found ? 'yes' : 'maybe', by, records: [record] }
+    const rivals = certain.length > 1 ? { rivals: certain } : {}
+    return { verdict: found ? 'yes' : 'maybe', by, records: [record], ...rivals }
   }
 }
 

@@ -12,7 +12,7 @@ import { keyReader, ListIndex, type ListKind, type Match } from '../lists/list-i
 import { openInput } from './find-run.js'
 import { type Mapping, mapColumns, parsePins, positionsOf, rowInput, unknownName } from './input/mapping.js'
 import type { Table } from './input/table.js'
-import type { RunHome, RunPorts } from './ports.js'
+import type { KnownList, RunHome, RunPorts } from './ports.js'
 
 export interface MappedList {
   readonly kind: ListKind
@@ -129,24 +129,6 @@ export function checkPairs(pairs: readonly string[], headers: readonly (readonly
       throw unknownName('column', Object.values(parsePins([pair]))[0] ?? '', headers.flat())
 }
 
-/** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */
-export interface KnownList {
-  readonly name: string
-  readonly header: readonly string[]
-  /** Its columns; absent where it is no file. */
-  readonly mapping?: Mapping
-  /** Yields the line, the fields and the cells of each row; with records, no line and no header. */
-  rows(): AsyncIterable<readonly KnownRow[]>
-}
-
-interface KnownRow {
-  readonly line: number | null
-  readonly fields: Fields
-  readonly cell: (column: string) => string
-  /** What it says beside its fields; absent where it is about somebody else, whom several rows may name. */
-  readonly rest?: () => string
-}
-
 /** Returns a table as a list. Rows with more cells than the header are left out. */
 export function tableList(
   name: string,
@@ -212,8 +194,8 @@ export async function openMatcher(
     const count = { name, rows: 0 }
     counts.push(count)
     for await (const batch of rows()) {
-      for (const { line, fields, cell, rest } of batch) {
-        const sets = toKeys(fields)
+      for (const { line, fields, cell, rest, others = [] } of batch) {
+        const sets = [fields, ...others].flatMap(toKeys)
         if (sets.some((keys) => keys.some((key) => key !== null)))
           index.add(line, sets, take.length > 0 ? take.map(cell) : undefined, rest)
       }
@@ -241,10 +223,16 @@ function checkTaken(lists: readonly KnownList[], take: readonly string[]): void 
   }
 }
 
-export type ListPorts = RunHome & Pick<RunPorts, 'streams' | 'convertFile' | 'claimFile' | 'records'>
+export type ListPorts = RunHome &
+  Pick<RunPorts, 'streams' | 'convertFile' | 'claimFile' | 'records' | 'mirror'>
 
 /** Whether a source of known rows is no file. */
-export const isRecords = (source: string): boolean => source === 'catalogue' || source.startsWith('list:')
+export const isRecords = (source: string): boolean =>
+  source === 'catalogue' || source.startsWith('list:') || isMirror(source)
+
+const mirrorPrefix = 'crm:'
+
+export const isMirror = (source: string): boolean => source.startsWith(mirrorPrefix)
 
 /** Opens a table by its path; `-` is stdin. `option` says what it is. */
 export async function openListFile(
@@ -268,6 +256,10 @@ export async function openLists(
 ): Promise<readonly KnownList[]> {
   const opened: KnownList[] = []
   for (const source of sources) {
+    if (isMirror(source)) {
+      opened.push(await ports.mirror(source.slice(mirrorPrefix.length), kind))
+      continue
+    }
     if (isRecords(source)) {
       if (source !== 'catalogue' && kind === 'people')
         throw new Refusal('list.of_companies', { option, source })

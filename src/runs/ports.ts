@@ -40,6 +40,26 @@ export interface BulkRequests {
   }
 }
 
+/** A list to look rows up in: a file, or records of the catalogue or of a list of the API. */
+export interface KnownList {
+  readonly name: string
+  readonly header: readonly string[]
+  /** Its columns; absent where it is no file. */
+  readonly mapping?: Mapping
+  /** Yields the line, the fields and the cells of each row; with records, no line and no header. */
+  rows(): AsyncIterable<readonly KnownRow[]>
+}
+
+interface KnownRow {
+  readonly line: number | null
+  readonly fields: Fields
+  readonly cell: (column: string) => string
+  /** What it says beside its fields; absent where it is about somebody else, whom several rows may name. */
+  readonly rest?: () => string
+  /** The same with its further addresses or domains. */
+  readonly others?: readonly Fields[]
+}
+
 /** Where this machine's records of runs are, and the clock and ids they are kept with. */
 export interface RunHome {
   /** `state` is the path of the state database; the folders of locks and of piped input are beside it. */
@@ -120,6 +140,8 @@ export interface RunPorts extends RunHome {
     openCopy: () => Promise<FileHandle>,
   ): Promise<ConvertedFile | undefined>
   records(source: string, kind: ListKind): AsyncIterable<Fields>
+  /** Opens what was read of a CRM as a list. */
+  mirror(crm: string, kind: ListKind): Promise<KnownList>
   /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
   readonly screen?: {
     readonly stdout: NodeJS.WritableStream

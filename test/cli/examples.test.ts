@@ -39,9 +39,9 @@ async function allExamples(map: readonly MappedCommand[]): Promise<Example[]> {
  * checked.
  */
 const isElsewhere = (line: string): boolean =>
-  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry|engine move|providers (?:test|stats|balance)|events trigger)\b/.test(
+  /^(?:serve|dashboard|worker|mcp|listen|login|logout|engine jobs retry|engine move|providers (?:test|stats|balance)|events trigger|crm|push)\b/.test(
     line,
-  ) || /postgres:|api\.example\.com|--profile team|--to http/.test(line)
+  ) || /postgres:|api\.example\.com|--profile team|--to http|crm:hubspot/.test(line)
 
 /** Returns the options of an example that its command does not know. Throws for a value that an option does not take. */
 async function unknownOptions(line: string): Promise<readonly string[]> {

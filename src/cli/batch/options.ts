@@ -6,6 +6,7 @@ import { isPriced } from '../../api/operations/facts.js'
 import { itemOperation, type Operation, rowOperation } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import { type Fields, pickFields } from '../../api/values/objects.js'
+import { isRecords } from '../../runs/lists.js'
 import { manyOf, onlyNames } from '../../runs/output/columns.js'
 import { crmNames } from '../../runs/output/crm-layout.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
@@ -104,7 +105,7 @@ export const selecting = optionRows({
 const known = optionRows({
   skipKnown: [
     '<file>',
-    'leave out rows that this list has, and pay nothing for them; also catalogue, list:NAME (repeatable)',
+    'leave out rows that this list has, and pay nothing for them; also catalogue, list:NAME, crm:NAME (repeatable)',
     repeated,
   ],
 })
@@ -264,7 +265,7 @@ export const knownLists = (
       throw new UsageError(
         '--skip-known needs the name of a file: the rows of a run are read more than once.',
       )
-    return source === 'catalogue' || source.startsWith('list:') ? source : resolve(streams.cwd, source)
+    return isRecords(source) ? source : resolve(streams.cwd, source)
   })
 }
 

@@ -38,4 +38,8 @@ export const listPorts = (context: Context): ListPorts & Pick<RunPorts, 'openFil
     const { readListRecords } = await import('../call/views.js')
     yield* readListRecords(context, source, kind)
   },
+  mirror: async (crm, kind) => {
+    const { openMirror } = await import('../context/crm.js')
+    return openMirror(context, crm, kind)
+  },
 })

@@ -35,6 +35,10 @@ export function crmColumns(crm: string, kind: CrmKind) {
   }
 }
 
+/** Returns the fields of the columns of a layout, by their headers; none where the system has no layout. */
+export const layoutFields = (crm: string, kind: CrmKind): Columns =>
+  layouts[crm] ? { ...layouts[crm][kind], ...layouts[crm].custom[kind] } : {}
+
 const isEmpty = (value: unknown): boolean =>
   value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
 

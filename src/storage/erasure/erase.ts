@@ -18,14 +18,14 @@ import {
  */
 export async function eraseFromState(driver: Driver, subject: SubjectMatcher, now: number, dryRun: DryRun) {
   const [answers, runs] = [new Set<string>(), new Set<number>()]
-  const counted = [personalEvents(now), personalLookups(answers, runs)]
-  const { events = 0, mentions = 0 } = await eraseFromTables(driver, counted, subject, dryRun)
+  const counted = [personalEvents(now), personalLookups(answers, runs), mirroredRecords, pushedWrites]
+  const { events = 0, mentions = 0, crm = 0 } = await eraseFromTables(driver, counted, subject, dryRun)
   if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
   // Before the names of files go.
   const files = await driver.read((connection) => filesOf(connection, runs))
   // What is not counted is no reason to say that something is stored.
   if (dryRun !== true) await eraseFromTables(driver, uncountedTables, subject, dryRun)
-  return { events, answers: answers.size, mentions, ...files }
+  return { events, answers: answers.size, mentions, crm, ...files }
 }
 
 interface PersonalLookup {
@@ -91,6 +91,31 @@ function eraseLookup(subject: SubjectMatcher, one: PersonalLookup): RowErasure |
   if (subject.mentions(asked)) return { change: emptyLookup }
   if (!subject.mentions(error)) return erasure
   return { change: { ...(erasure?.change as object | undefined), error: '' }, counts: emptiedCount }
+}
+
+/** What was read of a CRM. The record in the CRM itself is its own matter. */
+const mirroredRecords: PersonalTable = {
+  table: 'crm_records',
+  counted: 'crm',
+  key: ['crm', 'kind', 'id'],
+  columns: ['data'],
+  erase: ({ data }: { readonly data: string }, subject) =>
+    subject.mentions(Object.values(parseExact(data) as object)) ? { change: 'delete' } : undefined,
+}
+
+/** What was written to a CRM: it stays known that something was, but it can no longer be undone. */
+const pushedWrites: PersonalTable = {
+  table: 'crm_writes',
+  counted: 'crm',
+  key: ['push', 'step', 'row'],
+  columns: ['fields', 'before', 'error', 'state'],
+  erase({ fields, before, error, state }: Readonly<Record<string, string>>, subject) {
+    const values = [fields, before].flatMap((text) => Object.values(parseExact(text ?? '{}') as object))
+    if (!subject.mentions(values) && !subject.mentions(error)) return undefined
+    // One that is open is looked for by what was sent: it is refused, so that nobody sends it again.
+    const left = { fields: '{}', before: '{}', error: 'forgotten' }
+    return { change: state === 'sent' ? { ...left, state: 'refused' } : left }
+  },
 }
 
 interface StoredEvent {

@@ -5,6 +5,7 @@ import type { outputKinds, stepKinds } from '../../../src/flows/format.js'
 import { formats } from '../../../src/runs/output/formats.js'
 import { answering, received } from '../../client/listeners.js'
 import { type Machine, machine } from '../../support/command.js'
+import { fakeHubspot, hubspotKey } from '../../support/crm/hubspot.js'
 import { isLong } from '../../support/effort.js'
 import { casesOf } from '../../support/fixtures.js'
 import { emptySchema } from '../../support/postgres.js'
@@ -125,9 +126,20 @@ const stored: Readonly<Record<string, Exit>> = {
   'engine deliveries retry': async (world) =>
     (await newestDeliveries('engine deliveries retry')(world)) + (await world.run('engine jobs run')),
   'runs export': printed('runs export --last'),
+  'push show': printed('push show --last --json'),
   'events show': printed('events show --last --json'),
   'events replay': ({ run, url }) => run(`events replay --last --to ${url}`),
   'events forward': ({ run, url }) => run(`events forward --to ${url}`),
+}
+
+/** Writes people to a CRM in which nobody is yet; returns whom it has then. */
+const pushed: Exit = async ({ here, env }) => {
+  const crm = await fakeHubspot({ companies: 0, contacts: 0 })
+  const target = `--base-url ${crm.origin} --allow-target 127.0.0.1`
+  await here.run(`crm connect hubspot ${target} --key-stdin`.split(' '), { env, stdin: hubspotKey })
+  await here.run('push people.csv --to hubspot --yes --json'.split(' '), { env })
+  await crm.close()
+  return JSON.stringify([crm.contacts.live(), crm.companies.live()])
 }
 
 /** Exits for what is asked now. A name says which command or part it is, and how it is used. */
@@ -138,6 +150,7 @@ const asked: Readonly<Record<string, Exit>> = {
   'data export: people': printed('data export people --json'),
   'data export: jobs': printed('data export jobs --json'),
   'data export: posts': printed('data export posts --json'),
+  push: pushed,
   match: printed('match in.csv --with catalogue --take industry'),
   api: printed(
     'api POST /leads/advanced_search/preview -f included_companies=["xn--bcher-kva.example","works.example"]',
@@ -242,6 +255,7 @@ const silent: Readonly<Record<string, string>> = {
     'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data sources, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers check, providers show, providers stats, providers balance, engine faults *',
   'the workspace itself':
     'engine plan set, engine credits *, engine quotas set, engine members *, engine keys *, engine session set, engine clock *, engine webhooks secret, engine workspaces *, providers add, providers remove, providers enable, providers disable, providers order, engine jobs retry',
+  'what a CRM has, or had': 'crm *, push list, push undo',
   'whole copies, which keep what is suppressed':
     'engine backup, engine restore, engine move, engine reset, data sample',
   'what is suppressed': 'suppress *',
@@ -270,6 +284,7 @@ const gates: Readonly<Record<string, string>> = {
 const senders: Readonly<Record<string, string>> = {
   'client/exchange.ts': 'contacts waterfall: vendors',
   'client/sender.ts': 'contacts waterfall',
+  'crm/http.ts': 'push',
   'providers/http.ts': 'contacts waterfall: vendors',
   'providers/registry.ts': 'providers test',
   'providers/vendors.ts': 'contacts waterfall: vendors',
@@ -331,7 +346,7 @@ function flowFile(url: string): string {
     ndjson: { ndjson: 'flow.ndjson' },
     list: { list: 'Flow' },
     http: { http: { post: url } },
-  } satisfies Record<keyof typeof outputKinds, object>
+  } satisfies Record<Exclude<keyof typeof outputKinds, 'hubspot'>, object>
   return JSON.stringify({
     name: 'walk',
     input: { csv: 'in.csv' },

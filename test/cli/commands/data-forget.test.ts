@@ -201,7 +201,7 @@ These files contain their address, number or profile:
     expect(await here.run(argv)).toMatchObject({ code: 0 })
     const paid = await json('credits')
     const { state, files } = await here.json<{ state: object; files: string[] }>(`data forget ${jane} --yes`)
-    expect(state).toEqual({ events: 0, answers: 1, mentions: 0 })
+    expect(state).toEqual({ events: 0, answers: 1, mentions: 0, crm: 0 })
     expect(files).toEqual([here.path('in.csv'), here.path('out.csv')])
     expect(left()).toEqual([])
     await here.run(argv)

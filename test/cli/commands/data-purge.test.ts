@@ -15,6 +15,8 @@ const nothing = {
   runs: 0,
   answers: 0,
   events: 0,
+  pushes: 0,
+  crm_records: 0,
 }
 
 const people = [

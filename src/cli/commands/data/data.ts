@@ -182,7 +182,14 @@ async function purgeAll(context: Context, { engine, state, runs }: ExistingDatab
   const now = clock.now()
   const purged = await purgeOldRuns(context, runs, olderThanMs, () => openOwnEngine(context))
   const events = state ? await eventsOver(state).purge(now - olderThanMs, now) : 0
-  const counts = { runs: purged.runs.length, answers: purged.answers, events }
+  const { purgeCrm } = await import('../../../crm/purge.js')
+  const crm = { pushes: 0, crm_records: 0 }
+  for (const { database } of runs) {
+    const one = await purgeCrm(database, now - olderThanMs)
+    crm.pushes += one.pushes
+    crm.crm_records += one.crm_records
+  }
+  const counts = { runs: purged.runs.length, answers: purged.answers, events, ...crm }
   if (!engine) return { jobs: 0, records: 0, contacts: 0, deliveries: 0, replies: 0, ...counts }
   const work = await purgeWork(engine, clock, olderThanMs)
   return { ...work, replies: work.replies + (await purgeRunReplies(engine, purged.runs)), ...counts }
@@ -256,6 +263,7 @@ function formatCounts({ catalogue, engine, state }: Erased): string {
     [engine.replies, 'stored reply', 'stored replies'],
     [state.answers, 'run result', 'run results'],
     [state.events, 'received event', 'received events'],
+    [state.crm, 'record of your CRM', 'records of your CRM'],
     [mentions, 'mention in another record', 'mentions in other records'],
   ]
   const found = counts.filter(([count]) => count > 0)

@@ -6,7 +6,13 @@ import { withoutUndefined } from '../../../api/values/objects.js'
 import { unitPrice } from '../../../engine/credits/cost.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
-import { type Flow, type FlowProblem, fileOf as fileOfOutput, readFlow } from '../../../flows/read.js'
+import {
+  type Flow,
+  type FlowProblem,
+  fileOf as fileOfOutput,
+  isFileOutput,
+  readFlow,
+} from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
@@ -60,8 +66,7 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
         const { flow, path } = await openFlow(context, file)
         const { name, steps, outputs } = flow
         for (const output of outputs)
-          if (output.kind !== 'http' && output.kind !== 'list')
-            context.claimFile(resolve(dirname(path), fileOfOutput(output)), 'output')
+          if (isFileOutput(output)) context.claimFile(resolve(dirname(path), fileOfOutput(output)), 'output')
         const names = steps.map((step) => step.name).join(', ')
         context.notify(oneLine(`${name}: ${countOf(steps.length, 'step')} (${names}). Nothing is wrong.`))
       }),

@@ -35,7 +35,14 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
   return {
     custom: async (step) =>
       step.kind === 'http' ? httpCaller(http, step) : commandCaller(programPorts(context), step, folder),
-    send: { http, createList: (...list) => createList(context, ...list) },
+    send: {
+      http,
+      createList: (...list) => createList(context, ...list),
+      push: async (...rows) => {
+        const { pushRows } = await import('../crm/push.js')
+        await pushRows(context, ...rows)
+      },
+    },
   }
 }
 

@@ -6,17 +6,10 @@ import { FooterCounter, footerNote } from '../../../csv/footer.js'
 import type { CsvRow } from '../../../csv/parse.js'
 import type { Match } from '../../../lists/list-index.js'
 import { rowInput } from '../../../runs/input/mapping.js'
-import {
-  checkPairs,
-  type KnownList,
-  mapList,
-  openListFile,
-  openLists,
-  openMatcher,
-  pairsFor,
-} from '../../../runs/lists.js'
+import { checkPairs, mapList, openListFile, openLists, openMatcher, pairsFor } from '../../../runs/lists.js'
 import { type Layout, rowFormats } from '../../../runs/output/formats.js'
 import { createWriter, type Sink, streamSink } from '../../../runs/output/writer.js'
+import type { KnownList } from '../../../runs/ports.js'
 import { showMapping } from '../../batch/map-columns.js'
 import { isOnScreen, rowFormat } from '../../batch/options.js'
 import { capYoungGeneration } from '../../batch/run.js'
@@ -35,7 +28,11 @@ import { countRows, duration, formatNumber, formatPath, lookOn, oneLine } from '
 export const matchCommand: CommandFactory = ({ command }) =>
   command('match', 'Which rows of a list are in another one, such as your CRM')
     .argument('<file>', 'the list: CSV or .xlsx, or - for stdin')
-    .requiredOption('--with <file>', 'the other list; also catalogue, list:NAME (repeatable)', repeated)
+    .requiredOption(
+      '--with <file>',
+      'the other list; also catalogue, list:NAME, crm:NAME (repeatable)',
+      repeated,
+    )
     .withOptions(matchOptions)
     .run(match)
 

@@ -13,7 +13,7 @@ import { mentionedKeys } from '../../../identity/mentions.js'
 import { hasKnownSuffix, isFreeMailbox } from '../../../identity/value-kinds.js'
 import { type Mapping, positionsOf, rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
-import { checkPairs, type MappedList, mapList, openListFile } from '../../../runs/lists.js'
+import { checkPairs, isMirror, type MappedList, mapList, openListFile } from '../../../runs/lists.js'
 import { showMapping } from '../../batch/map-columns.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
@@ -43,9 +43,13 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         await print(context, { added: count, entries: shown }, { layout: () => `${text}\n` })
       }),
     command('import', 'Suppress the people and companies of a file')
-      .argument('<file>', 'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies')
+      .argument(
+        '<file>',
+        'CSV or .xlsx, or - for stdin; one value a row, or a list of people or companies; crm:NAME for the people of your CRM who have opted out',
+      )
       .withOptions({ ...reasonOption, ...importOptions })
       .run(async (context, { args: [file = ''], options }) => {
+        if (isMirror(file)) return importOptedOut(context, file, reasonOf(options))
         const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
         const list = listIn(table, file, options)
         if (list) showMapping(context, file, list)
@@ -196,6 +200,22 @@ function warnOfMailboxes(context: Context, domains: ReadonlySet<string>): void {
     context.notify(
       `${domain} is a mailbox provider: everybody with an address there is suppressed. To undo: prospect suppress remove ${domain}`,
     )
+}
+
+/** Suppresses the people whom a CRM says that they must not be contacted. */
+async function importOptedOut(context: Context, source: string, reason: string | null): Promise<void> {
+  const { openOptedOut } = await import('../../context/crm.js')
+  const optedOut = await openOptedOut(context, source.slice(source.indexOf(':') + 1))
+  const { entries, place } = await openSuppressions(context)
+  const now = context.clock.now()
+  let [added, rows] = [0, 0]
+  for await (const people of optedOut()) {
+    rows += people.length
+    const found = people.flatMap((one) => suppressiblesIn(one, 'people')).filter(isKnown)
+    added += await entries.add(found, reason ?? `opted out in ${source}`, now)
+  }
+  const text = `${countOf(rows, 'person has', 'people have')} opted out: ${countOf(added, 'new entry', 'new entries')} ${place}.`
+  await print(context, { rows, added, kind: 'people', not_understood: 0 }, { layout: () => `${text}\n` })
 }
 
 /** Opens whom the target of a command suppresses, also where nobody is yet; `place` says where that is kept. */

@@ -1,0 +1,483 @@
+import { Refusal } from '../../../api/calls/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
+import type { Fields } from '../../../api/values/objects.js'
+import { crmNames, crmOf } from '../../../crm/accounts.js'
+import { type CrmKind, crmKinds, pushModes } from '../../../crm/connector.js'
+import { pull } from '../../../crm/mirror.js'
+import { type PlannedRow, type PushAsked, type PushPlan, planPush } from '../../../crm/plan.js'
+import {
+  beginPush,
+  executePush,
+  findUnfinished,
+  listPushes,
+  listWrites,
+  type RefusedRow,
+  type StoredPush,
+  setPushState,
+  settleOpen,
+} from '../../../crm/push.js'
+import { undoPush } from '../../../crm/undo.js'
+import type { CrmSettings } from '../../../flows/format.js'
+import type { Table } from '../../../runs/input/table.js'
+import { openListFile } from '../../../runs/lists.js'
+import { rowFormats } from '../../../runs/output/formats.js'
+import { createWriter } from '../../../runs/output/writer.js'
+import { holdRun } from '../../../runs/records.js'
+import { listPorts } from '../../batch/run-home.js'
+import type { Context } from '../../context/context.js'
+import { type OpenedCrm, openCrm, openCrmRecords } from '../../context/crm.js'
+import { interruptible } from '../../context/io.js'
+import {
+  among,
+  type CommandFactory,
+  type Invocation,
+  resolveIds,
+  type StoredKind,
+} from '../../options/command-environment.js'
+import { isoTime, type OptionsOf, optionRows, repeated, whole } from '../../options/values.js'
+import { openFile, pathOf } from '../../output/output.js'
+import { print } from '../../output/print.js'
+import { startProgress } from '../../output/progress.js'
+import { canAsk, confirm, confirmLoss } from '../../output/prompt.js'
+import { countOf, formatNumber } from '../../output/text.js'
+import { lockOf } from './crm.js'
+
+export const pushCommand: CommandFactory = ({ command }) => {
+  const push = command('push', 'Write rows of a file to your CRM: never twice, and it can be undone')
+    .argument('<file>', 'what to write: CSV or .xlsx')
+    .withOptions(pushOptions)
+    .run(pushFile)
+  push.addCommand(
+    command('list', 'The pushes of this machine, the newest first').printResult(
+      async (context) => {
+        const opened = await openCrmRecords(context)
+        const rows = []
+        for (const one of await listPushes(opened.database)) rows.push(await shownPush(opened, one))
+        return rows
+      },
+      {
+        columns: ['id', 'crm', 'file', 'mode', 'state', 'written', 'refused', 'began_at'],
+        empty: 'Nothing was pushed yet.',
+      },
+    ),
+  )
+  push.addCommand(
+    command('show', 'What a push wrote, and what was in its place')
+      .addStoredId(stored)
+      .printResult(
+        async (context, invocation) => {
+          const opened = await openCrmRecords(context)
+          const one = await findPush(opened, invocation)
+          const writes = await listWrites(opened.database, one.number)
+          const shown = writes.map(({ push: _, sentAt, ...rest }) => ({ ...rest, sent_at: isoTime(sentAt) }))
+          // Whoever is suppressed since is not shown.
+          const suppressor = await context.suppressor()
+          const left = suppressor ? ((await suppressor.records(shown)) ?? []) : shown
+          return { ...(await shownPush(opened, one)), writes: left }
+        },
+        { columns: ['step', 'row', 'action', 'state', 'record', 'fields', 'before', 'error'] },
+      ),
+  )
+  push.addCommand(
+    command('undo', 'Restore the fields that a push changed, and archive the records that it created')
+      .addStoredId(stored)
+      .run(undo),
+  )
+  return push
+}
+
+const stored: StoredKind = { noun: 'push', list: 'push list' }
+
+const pushOptions = optionRows({
+  to: ['<crm>', 'the CRM, which is connected', crmNames],
+  mode: [
+    '<mode>',
+    'fill: create what is missing and fill empty fields (default); create: only new records; overwrite: also change --fields',
+    pushModes,
+  ],
+  kind: ['<kind>', 'what the rows are (default: recognised)', crmKinds],
+  map: [
+    '<property=Column>',
+    'which column fills a property of the CRM; none with property= (repeatable)',
+    repeated,
+  ],
+  fields: ['<names>', 'change only these properties of records that are there: a,b,c'],
+  owner: ['<email>', 'who owns the records that are created'],
+  maxCreates: ['<n>', 'refuse to create more records than this', whole],
+  dryRun: ['', 'only show what would be written; prints the digest for --apply'],
+  apply: ['<digest>', 'write what a dry run with this digest has shown, and nothing else'],
+  review: ['<file>', 'write the rows to this file that are for a person to decide (CSV)'],
+  rejects: ['<file>', 'write the rows to this file that are invalid or were refused, with the reason (CSV)'],
+  sheet: ['<name>', 'the sheet of a workbook (default: its first one)'],
+})
+
+type PushOptions = OptionsOf<typeof pushOptions>
+
+async function findPush({ database }: Pick<OpenedCrm['records'], 'database'>, invocation: Invocation) {
+  const all = await listPushes(database)
+  const [id] = await resolveIds(invocation, stored, among(all.map((one) => one.id)))
+  return all.find((one) => one.id === id) as StoredPush
+}
+
+async function shownPush({ database, locks }: OpenedCrm['records'], one: StoredPush) {
+  const writes = await listWrites(database, one.number)
+  const isDead = one.state === 'running' && !(await locks.isHeld(lockOf(one)))
+  return {
+    id: one.id,
+    crm: one.crm,
+    account: one.account,
+    file: one.file,
+    mode: one.request.mode,
+    state: isDead ? 'stopped' : one.state,
+    written: writes.filter(({ state }) => state !== 'sent' && state !== 'refused').length,
+    refused: writes.filter(({ state }) => state === 'refused').length,
+    began_at: isoTime(one.beganAt),
+    ended_at: isoTime(one.endedAt),
+  }
+}
+
+async function pushFile(outer: Context, { args: [file = ''], options }: Invocation<PushOptions>) {
+  const context = outer.withGlobals({ fields: undefined })
+  const { to, rejects, review, dryRun = false, apply } = options
+  if (to === undefined) throw new Refusal('crm.no_target', { known: crmNames })
+  crmOf(to)
+  if (dryRun && apply !== undefined) throw new Refusal('crm.apply_dry')
+  const paths = {
+    rejects: pathOf('--rejects', rejects, context.streams),
+    review: pathOf('--review', review, context.streams),
+  }
+  const asked: PushAsked = {
+    mode: options.mode ?? 'fill',
+    kind: options.kind,
+    map: options.map ?? [],
+    values: {},
+    fields: options.fields?.split(',').map((name) => name.trim()),
+    owner: options.owner,
+  }
+  const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
+  return interruptible(context.streams, async (signal) => {
+    const opened = await openCrm(context, to, signal)
+    const given = { ...asked, file: table.path, apply, dryRun, maxCreates: options.maxCreates }
+    const { plan, refused, push } = await pushTable(context, opened, table, given, signal)
+    await writeRows(context, table, paths.review, '--review', plan.rows.filter(isForReview), signal)
+    const failed = new Map(refused.map((one) => [one.row, one.error]))
+    const rejected = plan.rows.flatMap((row) => {
+      const error = failed.get(row.row) ?? (row.action === 'invalid' ? row.reason : undefined)
+      return error === undefined ? [] : [{ row: row.row, reason: error }]
+    })
+    await writeRows(context, table, paths.rejects, '--rejects', rejected, signal)
+    const report = summaryOf(opened, plan, refused, push, asked)
+    await print(context, report, { layout: () => `${describe(opened, plan, report).join('\n')}\n` })
+    return !dryRun && rejected.length + refused.length > 0 ? exitCodes.someFailed : exitCodes.ok
+  })
+}
+
+/** Writes the rows of a flow to a CRM, as `push` does. What is not written is told. */
+export async function pushRows(
+  outer: Context,
+  crm: string,
+  { mode = 'fill', map = {}, values = {}, fields, owner, max_creates: maxCreates }: CrmSettings,
+  file: string,
+  kind: CrmKind,
+): Promise<void> {
+  // Whoever started the flow has seen what it does.
+  const context = outer.withGlobals({ fields: undefined, yes: true })
+  const pairs = Object.entries(map).map(([property, path]) => `${property}=${path.replace(/^input\./, '')}`)
+  const asked: PushAsked = { mode, kind, map: pairs, values, fields, owner }
+  const table = await openListFile(listPorts(context), file, 'output')
+  await interruptible(context.streams, async (signal) => {
+    const opened = await openCrm(context, crm, signal)
+    const given = { ...asked, file: 'a flow', apply: undefined, dryRun: false, maxCreates }
+    const { plan, refused, push } = await pushTable(context, opened, table, given, signal)
+    const report = summaryOf(opened, plan, refused, push, asked)
+    if (push) for (const line of describe(opened, plan, report)) context.notify(line)
+    for (const { error } of refused.slice(0, mostShown)) context.notify(`  refused: ${error}`)
+  })
+}
+
+const isForReview = ({ action }: PlannedRow): boolean => action === 'review'
+
+interface PushGiven extends PushAsked {
+  readonly file: string
+  readonly apply?: string | undefined
+  readonly dryRun: boolean
+  readonly maxCreates?: number | undefined
+}
+
+/** Plans a push and, where that is wanted, writes it. */
+async function pushTable(
+  context: Context,
+  opened: OpenedCrm,
+  table: Table,
+  { file, apply, dryRun, maxCreates, ...asked }: PushGiven,
+  signal: AbortSignal,
+) {
+  const { account, connector, records } = opened
+  const { database, now, locks } = records
+  await holdRun(context, locks, lockOf(account), { of: 'lock', name: lockOf(account) })
+  const reading = await startProgress(context, ({ rows }) => `${countOf(rows, 'record', 'records')} read`)
+  const ports = { database, account, connector, now, signal, onClose: context.onClose.bind(context) }
+  const suppressor = await context.suppressor()
+  const areSuppressed = (all: readonly Fields[]) =>
+    suppressor ? suppressor.areAbout(all) : Promise.resolve(all.map(() => false))
+  let plan: PushPlan
+  try {
+    const onRecords = (rows: number) => reading.update({ rows })
+    await settleOpen(ports)
+    await pull(connector, { database, now, onRecords, signal })
+    plan = await planPush({ ...ports, areSuppressed }, table, file, asked)
+  } finally {
+    reading.stop()
+  }
+  const nothing = { plan, refused: [] as readonly RefusedRow[], push: undefined }
+  const creates = [...plan.rows, ...plan.companies].filter(({ action }) => action === 'create').length
+  if (maxCreates !== undefined && creates > maxCreates && !dryRun)
+    throw new Refusal('crm.too_many_creates', { creates, max: maxCreates })
+  if (dryRun) return nothing
+  const before = await findUnfinished(database, account, plan.fileHash, asked)
+  if (apply !== undefined && apply !== plan.digest && apply !== before?.request.digest)
+    throw new Refusal('crm.digest', { apply, digest: plan.digest })
+  const writes = countWrites(plan, asked)
+  if (writes === 0 && !before) return nothing
+  if (apply === undefined) {
+    if (!canAsk(context) && !context.globals.yes)
+      throw new Refusal('crm.unconfirmed', { digest: plan.digest })
+    for (const line of describe(opened, plan, summaryOf(opened, plan, [], undefined, asked)))
+      context.notify(line)
+    const where = `${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}`
+    await confirm(context, `Write to ${where} of ${account.crm}?`, 'no')
+  }
+  const push =
+    before ??
+    (await beginPush(
+      { database, account, now },
+      {
+        id: context.ids.uuid(),
+        file,
+        fileHash: plan.fileHash,
+        request: { ...asked, digest: plan.digest },
+      },
+    ))
+  await setPushState({ database, account, now }, push, 'running')
+  const progress = await startProgress(context, ({ rows }) => `${countOf(rows, 'row', 'rows')} written`)
+  try {
+    const refused = await executePush(
+      { ...ports, onRows: (rows) => progress.update({ rows, total: writes }) },
+      push,
+      plan,
+    )
+    await setPushState({ database, account, now }, push, 'finished')
+    return { plan, refused, push }
+  } catch (error) {
+    await setPushState({ database, account, now }, push, 'stopped')
+    throw error
+  } finally {
+    progress.stop()
+  }
+}
+
+const countWrites = ({ rows, companies }: PushPlan, { mode }: PushAsked): number =>
+  [...rows, ...companies].filter(
+    ({ action, company, hasCompany }) =>
+      action === 'create' ||
+      action === 'update' ||
+      (mode !== 'create' && action === 'same' && company !== undefined && hasCompany === false),
+  ).length
+
+type Summary = ReturnType<typeof summaryOf>
+
+function summaryOf(
+  { account, connector }: OpenedCrm,
+  plan: PushPlan,
+  refused: readonly RefusedRow[],
+  push: StoredPush | undefined,
+  asked: PushAsked,
+) {
+  const { rows, companies, leftOut, digest, mapping } = plan
+  const count = (action: PlannedRow['action'], of: readonly PlannedRow[] = rows) =>
+    of.filter((one) => one.action === action).length
+  const { records, counts } = connector.costs.write
+  const portions = (n: number) => Math.ceil(n / records)
+  const association = rows.filter(
+    ({ action, company, hasCompany }) =>
+      company !== undefined &&
+      company.action !== 'suppressed' &&
+      (action === 'create' || (asked.mode !== 'create' && hasCompany === false)),
+  ).length
+  const creates = [count('create'), count('create', companies)]
+  const single = (kind: CrmKind, of: readonly PlannedRow[]) =>
+    of.filter(
+      ({ action, values }) =>
+        action === 'create' &&
+        account.keys[kind] === undefined &&
+        !connector.unique[kind].some((name) => values[name] !== undefined),
+    ).length
+  const one = single(mapping.kind, rows) + single('companies', companies)
+  const many = (creates[0] ?? 0) + (creates[1] ?? 0) - one
+  const requests = one + portions(many) + portions(count('update')) + portions(association) * 2
+  const { unit, perDay, leftToday } = connector.limits()
+  const reasons: Record<string, number> = {}
+  for (const { action, reason } of rows)
+    if (action === 'invalid' && reason !== undefined) reasons[reason] = (reasons[reason] ?? 0) + 1
+  return {
+    push: push?.id ?? null,
+    digest,
+    crm: account.crm,
+    account: account.account,
+    is: account.isLive ? 'LIVE' : 'SANDBOX',
+    kind: mapping.kind,
+    mode: asked.mode,
+    rows: rows.length,
+    create: count('create'),
+    update: count('update'),
+    same: count('same'),
+    review: count('review'),
+    suppressed: count('suppressed'),
+    repeated: count('repeated'),
+    invalid: count('invalid'),
+    refused: refused.length,
+    new_companies: count('create', companies),
+    associated: association,
+    invalid_reasons: reasons,
+    left_out: leftOut,
+    mapping: Object.fromEntries(mapping.columns.map(({ column, property }) => [property.name, column])),
+    unused: mapping.unused,
+    one_by_one: one,
+    calls: requests * counts,
+    unit,
+    per_day: perDay ?? null,
+    left_today: leftToday ?? null,
+  }
+}
+
+const mostShown = 5
+
+/** Returns the lines that tell a person what a push would write, or has written. */
+function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): string[] {
+  const { create, update, same, review, suppressed, repeated: again, invalid, mode, left_out: left } = report
+  const isDone = report.push !== null
+  const name = `${account.crm} account ${account.name} (${report.is})`
+  const parts: readonly (readonly [number, string])[] = [
+    [create, isDone ? 'created' : 'to create'],
+    [update, mode === 'overwrite' ? (isDone ? 'changed' : 'to change') : isDone ? 'filled' : 'to fill'],
+    [same, 'the same'],
+    [review, 'for review'],
+    [suppressed, 'suppressed'],
+    [again, 'repeated'],
+    [invalid, 'invalid'],
+    [report.refused, 'refused'],
+  ]
+  const counts = parts.flatMap(([count, what]) => (count > 0 ? [`${formatNumber(count)} ${what}`] : []))
+  const lines = [
+    name,
+    `${countOf(report.rows, 'row', 'rows')} (${report.kind}): ${counts.join(' · ') || 'nothing'}`,
+  ]
+  if (report.new_companies > 0 || report.associated > 0)
+    lines.push(
+      `${countOf(report.new_companies, 'new company', 'new companies')}, ${countOf(report.associated, 'person', 'people')} with their company`,
+    )
+  for (const [reason, count] of Object.entries(report.invalid_reasons))
+    lines.push(`  invalid: ${formatNumber(count)}, ${reason}`)
+  for (const [property, count] of Object.entries(left))
+    lines.push(`  left out: ${countOf(count, 'value', 'values')} that ${property} does not take`)
+  if (isDone) return [...lines, `To undo: prospect push undo ${report.push}`]
+  for (const { id, values, before, line } of plan.rows
+    .filter((one) => one.action === 'update')
+    .slice(0, mostShown))
+    lines.push(
+      `  line ${line}, record ${id}: ${Object.entries(values)
+        .map(([property, value]) => `${property} ${before[property] || '(empty)'} → ${value}`)
+        .join(', ')}`,
+    )
+  const { left_today: today, calls } = report
+  const share =
+    today === null || today === 0 ? '' : `, ${((calls / today) * 100).toFixed(1)} % of what is left today`
+  lines.push(`${countOf(calls, 'call', 'calls')} (${report.unit})${share}`)
+  if (report.one_by_one > 1)
+    lines.push(
+      `${countOf(report.one_by_one, 'record is', 'records are')} created one by one, as nothing in them is unique: prospect crm connect ${account.crm} --create-key adds what is.`,
+    )
+  return [...lines, `To write this: --apply ${report.digest}`]
+}
+
+/** Writes rows of a file with a reason each to a file; nothing without one. */
+async function writeRows(
+  context: Context,
+  table: Table,
+  path: string | undefined,
+  option: string,
+  rows: readonly { readonly row: number; readonly reason?: string | undefined }[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (path === undefined) return
+  const reasons = new Map(rows.map(({ row, reason = '' }) => [row, reason]))
+  const own = table.header.filter((name) => name !== reasonColumn)
+  const header = [...own, reasonColumn]
+  interface Kept {
+    readonly cells: readonly string[]
+    readonly reason: string
+  }
+  const cellsOf = ({ cells, reason }: Kept) => [
+    ...own.map((name) => cells[table.header.indexOf(name)] ?? ''),
+    reason,
+  ]
+  const layout = {
+    header,
+    cells: cellsOf,
+    record: (kept: Kept) => Object.fromEntries(cellsOf(kept).map((cell, at) => [header[at], cell])),
+  }
+  const writer = createWriter(
+    await openFile(context, path, option, signal),
+    rowFormats.csv.create<Kept>(layout),
+  )
+  let number = 0
+  try {
+    for await (const batch of table.rows()) {
+      const kept: Kept[] = []
+      for (const { cells } of batch) {
+        const reason = reasons.get(++number)
+        if (reason !== undefined) kept.push({ cells, reason })
+      }
+      await writer.write(kept)
+    }
+    await writer.finish()
+  } catch (error) {
+    await writer.abandon()
+    throw error
+  }
+}
+
+const reasonColumn = '_reason'
+
+async function undo(context: Context, invocation: Invocation) {
+  const one = await findPush(await openCrmRecords(context), invocation)
+  return interruptible(context.streams, async (signal) => {
+    const opened = await openCrm(context, one.crm, signal)
+    const { account, connector, records } = opened
+    const { database, now, locks } = records
+    if (account.account !== one.account)
+      throw new Refusal('crm.other_account', { crm: one.crm, account: one.account, now: account.account })
+    await holdRun(context, locks, lockOf(account), { of: 'lock', name: lockOf(account) })
+    const what = `This takes back what ${one.file} wrote to ${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}.`
+    await confirmLoss(context, what)
+    const progress = await startProgress(
+      context,
+      ({ rows }) => `${countOf(rows, 'record', 'records')} undone`,
+    )
+    const ports = { database, account, connector, now, signal }
+    await settleOpen(ports)
+    const undone = await undoPush({ ...ports, onRows: (rows) => progress.update({ rows }) }, one).finally(
+      () => progress.stop(),
+    )
+    await setPushState({ database, account, now }, one, 'undone')
+    const { restored, archived, dissociated, kept } = undone
+    const layout = () =>
+      [
+        `${countOf(restored, 'record', 'records')} restored, ${formatNumber(archived)} archived.`,
+        ...kept.map(({ step, record, reason }) => `  kept: ${step} ${record}, ${reason}`),
+        '',
+      ].join('\n')
+    await print(context, { push: one.id, restored, archived, dissociated, kept }, { layout })
+    return kept.length > 0 ? exitCodes.someFailed : exitCodes.ok
+  })
+}

@@ -1,0 +1,407 @@
+import { createHash } from 'node:crypto'
+import { Refusal } from '../api/calls/errors.js'
+import type { Fields } from '../api/values/objects.js'
+import { FooterCounter } from '../csv/footer.js'
+import { contradict, type Key, keysOf, keyText, type SubjectKind } from '../identity/keys.js'
+import type { Match } from '../lists/list-index.js'
+import type { Table } from '../runs/input/table.js'
+import { openMatcher } from '../runs/lists.js'
+import type { RunHome } from '../runs/ports.js'
+import type { Driver } from '../storage/driver/connection.js'
+import type { StoredAccount } from './accounts.js'
+import type { CrmConnector, CrmKind, CrmRecord, CrmValues, PushMode } from './connector.js'
+import { checkProperty, mapPush, type PushMapping } from './mapping.js'
+import { dropRecords, idColumn, mirroredOf, mirrorList, putRecords, scopeOf } from './mirror.js'
+
+/** What a person asks of a push, beside the file. */
+export interface PushAsked {
+  readonly mode: PushMode
+  readonly kind?: CrmKind | undefined
+  readonly map: readonly string[]
+  readonly values: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Properties that existing records may get; by default all that are mapped. */
+  readonly fields?: readonly string[] | undefined
+  /** Address of the owner of new records. */
+  readonly owner?: string | undefined
+}
+
+/** What becomes of a row, or of the company of a person. */
+export interface PlannedRow {
+  /** Its number, from 1, and its line in the file. */
+  readonly row: number
+  readonly line: number
+  action: 'create' | 'update' | 'same' | 'review' | 'suppressed' | 'invalid' | 'repeated'
+  id?: string | undefined
+  values: CrmValues
+  /** What the record has in place of `values`; empty is what it does not have. */
+  before: CrmValues
+  /** Why it is for a person to look at, or cannot be written. */
+  reason?: string | undefined
+  /** Of a person: the row of the company that is to be theirs, in `companies`. */
+  company?: PlannedRow | undefined
+  /** Whether the person has a company in the CRM already. */
+  hasCompany?: boolean
+}
+
+export interface PushPlan {
+  readonly mapping: PushMapping
+  readonly rows: readonly PlannedRow[]
+  /** Companies of the people of a file: found, or to be created. */
+  readonly companies: readonly PlannedRow[]
+  /** Cells that a property does not take, by its name. */
+  readonly leftOut: Readonly<Record<string, number>>
+  readonly fileHash: string
+  /** Equal where file, mapping and the records that were read are. */
+  readonly digest: string
+}
+
+export interface PlanPorts extends Pick<RunHome, 'onClose'> {
+  readonly database: Driver
+  readonly account: StoredAccount
+  readonly connector: CrmConnector
+  now(): number
+  /** Returns which of some companies or people are not to be contacted. */
+  areSuppressed(records: readonly Fields[]): Promise<readonly boolean[]>
+  readonly signal?: AbortSignal | undefined
+}
+
+type Draft = PlannedRow & { fields: Fields; company: PlannedRow | undefined }
+
+const rowsAtOnce = 500
+
+/** Finds out what a push would write. It reads, and changes nothing. */
+export async function planPush(
+  ports: PlanPorts,
+  table: Pick<Table, 'header' | 'samples' | 'notes' | 'rows'>,
+  file: string,
+  asked: PushAsked,
+): Promise<PushPlan> {
+  const { connector, account } = ports
+  const schema = {
+    companies: await connector.schema('companies'),
+    people: await connector.schema('people'),
+  }
+  const mapping = mapPush(connector, table, file, schema, asked)
+  const { kind } = mapping
+  if (asked.mode === 'overwrite' && asked.fields === undefined) throw new Refusal('crm.overwrite_fields')
+  const named = asked.fields?.map((name) => {
+    const own: Readonly<Record<string, string>> = connector.fields[kind]
+    const property = own[name] ?? name
+    const found = schema[kind].find((one) => one.name === property)
+    checkProperty(connector.crm, property, found, schema[kind])
+    if (!mapping.columns.some((one) => one.property.name === property))
+      throw new Refusal('crm.unmapped_field', { name })
+    return property
+  })
+  const owner = asked.owner === undefined ? undefined : await ownerOf(connector, asked.owner)
+  const people = kind === 'people' ? await matcherOf(ports, 'people') : undefined
+  const companies = await matcherOf(ports, 'companies')
+  const own = people ?? companies
+  const rows: PlannedRow[] = []
+  const companiesOf = new Seen('company')
+  const seen = new Seen(kind === 'people' ? 'person' : 'company')
+  const planned: PlannedRow[] = []
+  const leftOut: Record<string, number> = {}
+  const hash = createHash('sha256').update(JSON.stringify(table.header))
+  const footer = new FooterCounter()
+  let number = 0
+  for await (const batch of table.rows())
+    for (let from = 0; from < batch.length; from += rowsAtOnce) {
+      if (ports.signal?.aborted) throw new Refusal('interrupted.push', { signal: ports.signal.reason })
+      const drafts: Draft[] = []
+      for (const row of batch.slice(from, from + rowsAtOnce)) {
+        hash.update(JSON.stringify(row.cells))
+        number++
+        if (footer.add(row)) continue
+        const { cells, line } = row
+        const base = { row: number, line, before: {}, company: undefined }
+        if (cells.length !== table.header.length) {
+          drafts.push({
+            ...base,
+            action: 'invalid',
+            values: {},
+            fields: {},
+            reason: 'more cells than the header',
+          })
+          continue
+        }
+        const { values, left } = mapping.valuesOf(cells)
+        for (const name of left) leftOut[name] = (leftOut[name] ?? 0) + 1
+        const fields = mapping.identityOf(cells)
+        const draft: Draft = { ...base, action: 'create', values, fields, id: mapping.idOf(cells) }
+        if (draft.id === undefined) identify(draft, own.find(fields), seen, keysOf(seen.kind, fields))
+        drafts.push(draft)
+        if (!people) continue
+        const company = mapping.companyOf(cells)
+        if (company)
+          draft.company = companyFor(company, draft, companiesOf, planned, companies.find, connector)
+      }
+      await withoutSuppressed(ports, drafts)
+      await readRecords(ports, kind, drafts, { ...asked, fields: named, owner }, mapping)
+      for (const { fields: _, ...row } of drafts) rows.push(row)
+    }
+  const needed = new Set(
+    rows.flatMap(({ action, company }) => (isWritten(action) && company ? [company] : [])),
+  )
+  const used = planned.filter((one) => needed.has(one))
+  await checkCompanies(ports, used)
+  const fileHash = hash.digest('hex').slice(0, 32)
+  const digest = createHash('sha256')
+    .update(JSON.stringify([account.crm, account.account, asked, fileHash]))
+    .update(JSON.stringify(mapping.columns.map(({ column, property }) => [column, property.name])))
+  for (const { row, action, id, values, before, hasCompany, company } of [...used, ...rows])
+    digest.update(
+      JSON.stringify([
+        row,
+        action,
+        id,
+        sorted(values),
+        sorted(before),
+        hasCompany,
+        company?.id,
+        company?.row,
+      ]),
+    )
+  return {
+    mapping,
+    rows,
+    companies: used,
+    leftOut,
+    fileHash,
+    digest: digest.digest('hex').slice(0, 12),
+  }
+}
+
+const isWritten = (action: PlannedRow['action']): boolean =>
+  action === 'create' || action === 'update' || action === 'same'
+
+const sorted = (values: CrmValues) => Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1))
+
+async function matcherOf({ database, connector, onClose }: PlanPorts, kind: CrmKind) {
+  return openMatcher({ onClose }, kind, [await mirrorList(database, connector, kind)], [idColumn])
+}
+
+async function ownerOf(connector: CrmConnector, email: string): Promise<string> {
+  const owners = await connector.owners()
+  const found = owners.find((one) => one.email === email.trim().toLowerCase())
+  if (found) return found.id
+  throw new Refusal('crm.no_owner', { crm: connector.crm, email, known: owners.map((one) => one.email) })
+}
+
+/** Says which record a row is, or that none is; what is not certain is for a person. */
+function identify(draft: Draft, match: Match, seen: Seen, keys: readonly Key[]): void {
+  if (keys.length === 0) {
+    draft.action = 'invalid'
+    draft.reason = 'nothing in it says whom it is about'
+    return
+  }
+  const [id] = match.taken
+  if (match.among || match.verdict === 'maybe') {
+    draft.action = 'review'
+    const ids = (match.among ?? [match.taken]).flatMap(([one]) => one ?? [])
+    draft.reason = `${match.among ? 'several records have' : 'a record may have'} its ${match.by}${ids.length > 0 ? `: ${ids.join(', ')}` : ''}`
+    return
+  }
+  if (match.verdict === 'yes') draft.id = id
+  const before = seen.find(keys)
+  if (before !== undefined) {
+    draft.action = 'repeated'
+    draft.reason = `the same as the row on line ${before.line}`
+  } else seen.add(keys, draft)
+}
+
+/** The subjects of a file so far. */
+class Seen {
+  readonly #by = new Map<string, { readonly keys: readonly Key[]; readonly row: PlannedRow }>()
+
+  constructor(readonly kind: SubjectKind) {}
+
+  find(keys: readonly Key[]): PlannedRow | undefined {
+    for (const key of keys) {
+      const found = this.#by.get(keyText(this.kind, key))
+      if (found && !contradict(keys, found.keys, key.sort)) return found.row
+    }
+    return undefined
+  }
+
+  add(keys: readonly Key[], row: PlannedRow): void {
+    for (const key of keys) {
+      const text = keyText(this.kind, key)
+      if (!this.#by.has(text)) this.#by.set(text, { keys, row })
+    }
+  }
+}
+
+/** Returns the company of a person: one that is there, or one that is created because its domain is known. */
+function companyFor(
+  fields: Fields,
+  { row, line }: PlannedRow,
+  seen: Seen,
+  planned: PlannedRow[],
+  find: (fields: Fields) => Match,
+  { fields: names }: CrmConnector,
+): PlannedRow | undefined {
+  const keys = keysOf('company', fields)
+  if (keys.length === 0) return undefined
+  const before = seen.find(keys)
+  if (before) return before
+  const match = find(fields)
+  // It is not known which one is meant.
+  if (match.among || match.verdict === 'maybe') return undefined
+  const own: Readonly<Record<string, string>> = names.companies
+  const given = Object.entries({ domain: fields.domain, name: fields.name ?? fields.domain })
+  const values = Object.fromEntries(
+    given.flatMap(([field, value]) =>
+      value === undefined || own[field] === undefined ? [] : [[own[field], String(value)]],
+    ),
+  )
+  const isThere = match.verdict === 'yes'
+  if (!isThere && !keys.some(({ sort }) => sort === 'domain')) return undefined
+  const company: PlannedRow = {
+    row,
+    line,
+    action: isThere ? 'same' : 'create',
+    id: isThere ? match.taken[0] : undefined,
+    values: isThere ? {} : values,
+    before: {},
+  }
+  seen.add(keys, company)
+  planned.push(company)
+  return company
+}
+
+/** Leaves out whom nobody may contact; of a company that is suppressed nothing is created. */
+async function withoutSuppressed({ areSuppressed }: PlanPorts, drafts: readonly Draft[]): Promise<void> {
+  const out = await areSuppressed(drafts.map(({ fields }) => fields))
+  for (const [at, draft] of drafts.entries()) {
+    if (!out[at]) continue
+    draft.action = 'suppressed'
+    draft.company = undefined
+  }
+}
+
+interface Deciding extends PushAsked {
+  readonly owner: string | undefined
+}
+
+/** Reads the records of rows as they are now, and decides what each of them gets. */
+async function readRecords(
+  ports: PlanPorts,
+  kind: CrmKind,
+  drafts: readonly Draft[],
+  asked: Deciding,
+  mapping: PushMapping,
+): Promise<void> {
+  const { connector, database, now } = ports
+  const properties = [
+    ...new Set([...mirroredOf(connector, kind), ...mapping.columns.map((one) => one.property.name)]),
+  ]
+  const open = drafts.filter(({ action }) => action === 'create')
+  const found = new Map<string, CrmRecord>()
+  // The mirror may be behind: what is unique is asked for.
+  for (const property of connector.unique[kind]) {
+    const unknown = open.filter(({ id, values }) => id === undefined && values[property] !== undefined)
+    const values = [...new Set(unknown.map((one) => String(one.values[property])))]
+    const records = await readAll(connector, kind, property, values, properties)
+    for (const record of records) {
+      found.set(record.id, record)
+      const all = connector.identities(kind, record.values).map((one) => String(one[property] ?? ''))
+      const isTheirs = (text = '') =>
+        [record.values[property] ?? '', ...all].some((one) => one.toLowerCase() === text.toLowerCase())
+      for (const draft of unknown) if (isTheirs(draft.values[property])) draft.id = record.id
+    }
+  }
+  const ids = [...new Set(open.flatMap(({ id }) => id ?? []))].filter((id) => !found.has(id))
+  for (const record of await readAll(connector, kind, 'id', ids, properties)) found.set(record.id, record)
+  const gone = ids.filter((id) => !found.has(id))
+  await database.transaction(async (connection) => {
+    await putRecords(connection, connector.crm, kind, [...found.values()], now())
+    await dropRecords(connection, connector.crm, kind, gone)
+  }, scopeOf(connector.crm))
+  const suppressed = await ports.areSuppressed(
+    open.map(({ id }) => connector.identities(kind, found.get(id ?? '')?.values ?? {})[0] ?? {}),
+  )
+  const taken = new Set<string>()
+  for (const [at, draft] of open.entries()) {
+    const record = draft.id === undefined ? undefined : found.get(draft.id)
+    if (draft.id !== undefined && !record) {
+      draft.action = 'review'
+      draft.reason = `the record ${draft.id} is no longer there`
+      continue
+    }
+    if (suppressed[at] || (record && kind === 'people' && connector.isOptedOut(record.values))) {
+      draft.action = 'suppressed'
+      draft.company = undefined
+      continue
+    }
+    if (record && taken.has(record.id)) {
+      draft.action = 'repeated'
+      draft.reason = `another row is about the record ${record.id}, too`
+      continue
+    }
+    if (record) taken.add(record.id)
+    decide(draft, record, asked, connector)
+  }
+  if (kind === 'people') await readCompanies(connector, open)
+}
+
+/** Says which values a record gets: a blank never clears, and what is filled stays in all modes but one. */
+function decide(
+  draft: PlannedRow,
+  record: CrmRecord | undefined,
+  { mode, fields, owner }: Deciding,
+  connector: CrmConnector,
+): void {
+  if (!record) {
+    draft.values = owner === undefined ? draft.values : { ...draft.values, [connector.owner]: owner }
+    if (Object.keys(draft.values).length > 0) return
+    draft.action = 'invalid'
+    draft.reason = 'no column of it fills a property'
+    return
+  }
+  const isMeant = ([name]: [string, string]) =>
+    (fields === undefined || fields.includes(name)) && !connector.onCreation.includes(name)
+  const changes = Object.entries(draft.values).filter(isMeant)
+  const wanted = changes.filter(([name, value]) => {
+    const has = record.values[name] ?? ''
+    if (mode === 'create') return false
+    return mode === 'fill' ? has === '' : has !== value
+  })
+  draft.action = wanted.length > 0 ? 'update' : 'same'
+  draft.values = Object.fromEntries(wanted)
+  draft.before = Object.fromEntries(wanted.map(([name]) => [name, record.values[name] ?? '']))
+}
+
+async function readCompanies(connector: CrmConnector, drafts: readonly Draft[]): Promise<void> {
+  const known = drafts.filter(
+    ({ id, company, action }) => id !== undefined && company && (action === 'same' || action === 'update'),
+  )
+  const { records } = connector.costs.read
+  for (let from = 0; from < known.length; from += records) {
+    const part = known.slice(from, from + records)
+    const companies = await connector.companiesOf(part.map(({ id }) => id ?? ''))
+    for (const draft of part) draft.hasCompany = companies.has(draft.id ?? '')
+  }
+}
+
+/** Creates no company that is suppressed. */
+async function checkCompanies({ areSuppressed, connector }: PlanPorts, planned: PlannedRow[]): Promise<void> {
+  const records = planned.map(({ values }) => connector.identities('companies', values)[0] ?? {})
+  const out = await areSuppressed(records)
+  for (const [at, company] of planned.entries())
+    if (out[at] && company.action === 'create') company.action = 'suppressed'
+}
+
+export async function readAll(
+  connector: CrmConnector,
+  kind: CrmKind,
+  by: string,
+  values: readonly string[],
+  properties: readonly string[],
+): Promise<readonly CrmRecord[]> {
+  const all: CrmRecord[] = []
+  const { records } = connector.costs.read
+  for (let from = 0; from < values.length; from += records)
+    all.push(...(await connector.read(kind, by, values.slice(from, from + records), properties)))
+  return all
+}

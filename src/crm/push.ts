@@ -1,0 +1,596 @@
+import { isRefusal, Refusal } from '../api/calls/errors.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
+import type { StoredAccount } from './accounts.js'
+import {
+  BatchRefused,
+  type CrmAssociation,
+  type CrmConnector,
+  type CrmKind,
+  type CrmRecord,
+  type CrmValues,
+  type CrmWrite,
+  type CrmWritten,
+  WriteLost,
+} from './connector.js'
+import { mirrored, mirroredOf, pullKind, putRecords, scopeOf } from './mirror.js'
+import type { PlannedRow, PushAsked, PushPlan } from './plan.js'
+import { readAll } from './plan.js'
+
+// What is written is stored before it is sent, and its outcome after: whoever goes on after a kill knows what may have been
+// done, and looks for it by reading what is never behind.
+
+export interface StoredPush {
+  readonly number: number
+  readonly id: string
+  readonly crm: string
+  readonly account: string
+  readonly file: string
+  readonly fileHash: string
+  readonly request: PushRequest
+  readonly state: 'running' | 'stopped' | 'finished' | 'undone'
+  readonly beganAt: number
+  readonly endedAt: number | null
+}
+
+export interface PushRequest extends PushAsked {
+  readonly digest: string
+}
+
+type WriteStep = CrmKind | 'association'
+
+export interface StoredWrite {
+  readonly push: number
+  readonly step: WriteStep
+  readonly row: number
+  readonly action: 'create' | 'update' | 'associate'
+  readonly state: 'sent' | 'done' | 'refused' | 'undoing' | 'undone' | 'kept'
+  readonly record: string | null
+  readonly fields: CrmValues
+  readonly before: CrmValues
+  readonly error: string | null
+  readonly sentAt: number
+}
+
+interface PushRow {
+  readonly number: number
+  readonly id: string
+  readonly crm: string
+  readonly account: string
+  readonly file: string
+  readonly file_hash: string
+  readonly request: string
+  readonly state: StoredPush['state']
+  readonly began_at: number
+  readonly ended_at: number | null
+}
+
+const toPush = ({ file_hash, request, began_at, ended_at, ...rest }: PushRow): StoredPush => ({
+  ...rest,
+  number: Number(rest.number),
+  fileHash: file_hash,
+  request: JSON.parse(request) as PushRequest,
+  beganAt: Number(began_at),
+  endedAt: ended_at === null ? null : Number(ended_at),
+})
+
+type WriteRow = Omit<StoredWrite, 'fields' | 'before' | 'sentAt'> & {
+  readonly fields: string
+  readonly before: string
+  readonly sent_at: number
+}
+
+const toWrite = ({ fields, before, sent_at, ...rest }: WriteRow): StoredWrite => ({
+  ...rest,
+  push: Number(rest.push),
+  row: Number(rest.row),
+  fields: JSON.parse(fields) as CrmValues,
+  before: JSON.parse(before) as CrmValues,
+  sentAt: Number(sent_at),
+})
+
+export async function listPushes(database: Driver, where = '', ...values: string[]): Promise<StoredPush[]> {
+  const sql = `SELECT * FROM crm_pushes ${where} ORDER BY number DESC`
+  return (await database.read((reads) => reads.all<PushRow>(sql, ...values))).map(toPush)
+}
+
+export async function listWrites(database: Driver, push: number): Promise<StoredWrite[]> {
+  const sql = 'SELECT * FROM crm_writes WHERE push = ? ORDER BY step, row'
+  return (await database.read((reads) => reads.all<WriteRow>(sql, push))).map(toWrite)
+}
+
+/** Returns the push that the same command began and did not finish. */
+export async function findUnfinished(
+  database: Driver,
+  { crm, account }: StoredAccount,
+  fileHash: string,
+  asked: PushAsked,
+): Promise<StoredPush | undefined> {
+  const where = "WHERE crm = ? AND account = ? AND file_hash = ? AND state IN ('running', 'stopped')"
+  const all = await listPushes(database, where, crm, account, fileHash)
+  return all.find(({ request: { digest: _, ...rest } }) => sameAsked(rest, asked))
+}
+
+const sameAsked = (one: PushAsked, other: PushAsked): boolean =>
+  JSON.stringify(toAsked(one)) === JSON.stringify(toAsked(other))
+
+const toAsked = ({ mode, kind, map, values, fields, owner }: PushAsked) => [
+  mode,
+  kind ?? null,
+  map,
+  values,
+  fields ?? null,
+  owner ?? null,
+]
+
+export interface PushPorts {
+  readonly database: Driver
+  readonly account: StoredAccount
+  readonly connector: CrmConnector
+  now(): number
+  /** Called when more rows are done. */
+  onRows(rows: number): void
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A row that the CRM refused, in its own words. */
+export interface RefusedRow {
+  readonly row: number
+  readonly step: WriteStep
+  readonly error: string
+}
+
+export async function beginPush(
+  { database, account, now }: Pick<PushPorts, 'database' | 'account' | 'now'>,
+  given: Pick<StoredPush, 'id' | 'file' | 'fileHash' | 'request'>,
+): Promise<StoredPush> {
+  const { id, file, fileHash, request } = given
+  await database.transaction(
+    (connection) =>
+      connection.run(
+        `INSERT INTO crm_pushes (id, crm, account, file, file_hash, request, state, began_at)
+         VALUES (?, ?, ?, ?, ?, ?, 'running', ?)`,
+        id,
+        account.crm,
+        account.account,
+        file,
+        fileHash,
+        JSON.stringify(request),
+        now(),
+      ),
+    scopeOf(account.crm),
+  )
+  const [push] = await listPushes(database, 'WHERE id = ?', id)
+  return push as StoredPush
+}
+
+export const setPushState = (
+  { database, account, now }: Pick<PushPorts, 'database' | 'account' | 'now'>,
+  push: StoredPush,
+  state: StoredPush['state'],
+): Promise<number> =>
+  database.transaction(
+    (connection) =>
+      connection.run(
+        'UPDATE crm_pushes SET state = ?, ended_at = ? WHERE number = ?',
+        state,
+        state === 'running' ? null : now(),
+        push.number,
+      ),
+    scopeOf(account.crm),
+  )
+
+/** Writes what was planned: companies, then people, then which company each has. Returns the rows that were refused. */
+export async function executePush(
+  ports: PushPorts,
+  push: StoredPush,
+  plan: Pick<PushPlan, 'mapping' | 'rows' | 'companies'>,
+): Promise<readonly RefusedRow[]> {
+  const { database } = ports
+  const { kind } = plan.mapping
+  const refused: RefusedRow[] = []
+  const done = await listWrites(database, push.number)
+  const handled = (step: WriteStep) =>
+    new Map(
+      done.flatMap((one) => (one.step === step && one.state === 'done' ? [[one.row, one] as const] : [])),
+    )
+  let rows = 0
+  const writeAll = async (step: CrmKind, planned: readonly PlannedRow[]) => {
+    const before = handled(step)
+    for (const one of planned) one.id ??= before.get(one.row)?.record ?? undefined
+    const open = planned.filter(({ row }) => !before.has(row))
+    for (const action of ['create', 'update'] as const)
+      for (const portion of portionsOf(
+        ports,
+        step,
+        open.filter((one) => one.action === action),
+      )) {
+        refused.push(...(await writeBatch(ports, push, step, action, portion)))
+        rows += portion.length
+        ports.onRows(rows)
+      }
+  }
+  await writeAll('companies', kind === 'companies' ? plan.rows : plan.companies)
+  if (kind === 'people') {
+    await writeAll('people', plan.rows)
+    refused.push(...(await associateAll(ports, push, plan.rows, handled('association'))))
+  }
+  return refused
+}
+
+/** Returns what is written at a time. What could not be found again for certain after a kill goes one by one. */
+function portionsOf(
+  { connector, account }: PushPorts,
+  step: CrmKind,
+  rows: readonly PlannedRow[],
+): readonly (readonly PlannedRow[])[] {
+  const size = connector.costs.write.records
+  const isCertain = ({ action, values }: PlannedRow) =>
+    action === 'update' ||
+    account.keys[step] !== undefined ||
+    connector.unique[step].some((name) => values[name] !== undefined)
+  const together = rows.filter(isCertain)
+  const portions: PlannedRow[][] = []
+  for (let from = 0; from < together.length; from += size) portions.push(together.slice(from, from + size))
+  return [...portions, ...rows.filter((one) => !isCertain(one)).map((one) => [one])]
+}
+
+function checkSignal({ signal }: Pick<PushPorts, 'signal'>): void {
+  if (signal?.aborted) throw new Refusal('interrupted.push', { signal: signal.reason })
+}
+
+/** Returns what is sent for a row: with our own key, where the account has a property for it. */
+function sentValues(ports: PushPorts, push: StoredPush, step: CrmKind, row: PlannedRow): CrmValues {
+  const key = ports.account.keys[step]
+  return row.action === 'create' && key !== undefined
+    ? { ...row.values, [key]: `${push.id}-${row.row}` }
+    : row.values
+}
+
+const putSql = `INSERT INTO crm_writes (push, step, row, action, state, record, fields, before, sent_at)
+  VALUES (?, ?, ?, ?, 'sent', ?, ?, ?, ?)
+  ON CONFLICT (push, step, row) DO UPDATE SET action = excluded.action, state = excluded.state, record = excluded.record,
+    fields = excluded.fields, before = excluded.before, error = NULL, sent_at = excluded.sent_at, done_at = NULL`
+const doneSql = `UPDATE crm_writes SET state = 'done', record = ?, before = ?, done_at = ?
+  WHERE push = ? AND step = ? AND row = ?`
+const refusedSql = `UPDATE crm_writes SET state = 'refused', error = ?, done_at = ? WHERE push = ? AND step = ? AND row = ?`
+const dropSql = `DELETE FROM crm_writes WHERE push = ? AND step = ? AND row = ? AND state = 'sent'`
+
+type Portion = readonly PlannedRow[]
+
+async function writeBatch(
+  ports: PushPorts,
+  push: StoredPush,
+  step: CrmKind,
+  action: 'create' | 'update',
+  rows: Portion,
+  attempt = 1,
+): Promise<readonly RefusedRow[]> {
+  checkSignal(ports)
+  const { database, now, account } = ports
+  await database.transaction(async (connection) => {
+    for (const row of rows) {
+      const fields = JSON.stringify(sentValues(ports, push, step, row))
+      const before = JSON.stringify(row.before)
+      await connection.run(
+        putSql,
+        push.number,
+        step,
+        row.row,
+        action,
+        action === 'create' ? null : (row.id ?? ''),
+        fields,
+        before,
+        now(),
+      )
+    }
+  }, scopeOf(account.crm))
+  await database.flush()
+  return sendRows(ports, push, step, action, rows, attempt)
+}
+
+/** Sends rows whose intents are stored. A batch that is refused as a whole is halved until the row is found that it is about. */
+async function sendRows(
+  ports: PushPorts,
+  push: StoredPush,
+  step: CrmKind,
+  action: 'create' | 'update',
+  rows: Portion,
+  attempt = 1,
+): Promise<readonly RefusedRow[]> {
+  const { connector } = ports
+  const writes = rows.map(
+    (row): CrmWrite => ({
+      ref: String(row.row),
+      id: action === 'update' ? row.id : undefined,
+      values: sentValues(ports, push, step, row),
+    }),
+  )
+  let written: readonly CrmWritten[] = []
+  try {
+    written = await connector[action](step, writes)
+  } catch (error) {
+    if (error instanceof BatchRefused) {
+      const [only, ...others] = rows
+      if (only && others.length === 0) {
+        await noteExisting(ports, step, error.existing)
+        return settle(ports, push, step, rows, [{ ref: String(only.row), error: error.sentence }])
+      }
+      const half = Math.ceil(rows.length / 2)
+      const first = await sendRows(ports, push, step, action, rows.slice(0, half))
+      checkSignal(ports)
+      return [...first, ...(await sendRows(ports, push, step, action, rows.slice(half)))]
+    }
+    if (!(error instanceof WriteLost)) throw error
+  }
+  const refused = await settle(ports, push, step, rows, written)
+  for (const one of written) if ('error' in one) await noteExisting(ports, step, one.existing)
+  const answered = new Set(written.map(({ ref }) => ref))
+  const lost = rows.filter((row) => !answered.has(String(row.row)))
+  if (lost.length === 0) return refused
+  if (attempt >= mostAttempts)
+    throw new Refusal('crm.unreachable', { crm: connector.crm, reason: 'answers are lost' })
+  await settleOpen(ports)
+  const open = new Map(
+    (await listWrites(ports.database, push.number)).map((one) => [`${one.step} ${one.row}`, one]),
+  )
+  for (const row of lost) row.id = open.get(`${step} ${row.row}`)?.record ?? row.id
+  const again = lost.filter((row) => open.get(`${step} ${row.row}`)?.state !== 'done')
+  if (again.length === 0) return refused
+  return [...refused, ...(await writeBatch(ports, push, step, action, again, attempt + 1))]
+}
+
+const mostAttempts = 4
+
+/** Reads a record that the CRM named as the one that is there already, so that the next push finds it. */
+async function noteExisting(ports: PushPorts, step: CrmKind, id: string | undefined): Promise<void> {
+  if (id === undefined) return
+  const { connector, database, now } = ports
+  const records = await connector.read(step, 'id', [id], mirroredOf(connector, step))
+  await database.transaction(
+    (connection) => putRecords(connection, connector.crm, step, records, now()),
+    scopeOf(connector.crm),
+  )
+}
+
+/** Stores what became of rows, with the ids of their records. */
+async function settle(
+  ports: PushPorts,
+  push: StoredPush,
+  step: CrmKind,
+  rows: Portion,
+  written: readonly CrmWritten[],
+): Promise<readonly RefusedRow[]> {
+  const { database, connector, now } = ports
+  const byRef = new Map(rows.map((row) => [String(row.row), row]))
+  const refused: RefusedRow[] = []
+  await database.transaction(async (connection) => {
+    for (const one of written) {
+      const row = byRef.get(one.ref)
+      if (!row) continue
+      if ('error' in one) {
+        await connection.run(refusedSql, one.error, now(), push.number, step, row.row)
+        continue
+      }
+      const before = JSON.stringify(row.before)
+      await connection.run(doneSql, one.record.id, before, now(), push.number, step, row.row)
+      await mirrorWritten(connection, connector, step, one.record, row, now())
+    }
+  }, scopeOf(connector.crm))
+  for (const one of written) {
+    const row = byRef.get(one.ref)
+    if (!row) continue
+    if ('error' in one) refused.push({ row: row.row, step, error: one.error })
+    else row.id = one.record.id
+  }
+  return refused
+}
+
+/** The answer to a write may have only what was written: the rest is what was read before. */
+async function mirrorWritten(
+  connection: Connection,
+  connector: CrmConnector,
+  kind: CrmKind,
+  record: CrmRecord,
+  row: Pick<PlannedRow, 'values'>,
+  now: number,
+): Promise<void> {
+  const sql = 'SELECT data FROM crm_records WHERE crm = ? AND kind = ? AND id = ?'
+  const known = await connection.get<{ data: string }>(sql, connector.crm, kind, record.id)
+  const before = known ? (JSON.parse(known.data) as CrmValues) : {}
+  const all = { ...before, ...record.values, ...row.values }
+  const names = new Set(mirroredOf(connector, kind))
+  const values = Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
+  await putRecords(connection, connector.crm, kind, [{ ...record, values }], now)
+}
+
+/** Gives people their companies, where they have none. */
+async function associateAll(
+  ports: PushPorts,
+  push: StoredPush,
+  rows: readonly PlannedRow[],
+  before: ReadonlyMap<number, StoredWrite>,
+): Promise<readonly RefusedRow[]> {
+  const { connector, database, now, account } = ports
+  const refused: RefusedRow[] = []
+  const { mode } = push.request
+  const open = rows.filter(({ row, action, id, company, hasCompany }) => {
+    const isMeant = action === 'create' || (mode !== 'create' && (action === 'update' || action === 'same'))
+    return isMeant && !before.has(row) && id !== undefined && company?.id !== undefined && hasCompany !== true
+  })
+  const size = connector.costs.write.records
+  for (let from = 0; from < open.length; from += size) {
+    checkSignal(ports)
+    const part = open.slice(from, from + size)
+    // Whoever got one meanwhile keeps it.
+    const companies = await connector.companiesOf(part.map(({ id }) => id ?? ''))
+    const pairs = part.flatMap(({ row, id = '', company }) =>
+      companies.has(id) ? [] : [{ ref: String(row), row, person: id, company: company?.id ?? '' }],
+    )
+    if (pairs.length === 0) continue
+    await database.transaction(async (connection) => {
+      for (const { row, person, company } of pairs)
+        await connection.run(
+          putSql,
+          push.number,
+          'association',
+          row,
+          'associate',
+          person,
+          JSON.stringify({ company }),
+          '{}',
+          now(),
+        )
+    }, scopeOf(account.crm))
+    await database.flush()
+    await associateEach(connector, pairs)
+    // A success does not say of each pair that it was done.
+    const after = await connector.companiesOf(pairs.map(({ person }) => person))
+    await database.transaction(async (connection) => {
+      for (const { row, person, company } of pairs)
+        if (after.get(person) === company)
+          await connection.run(doneSql, person, '{}', now(), push.number, 'association', row)
+        else await connection.run(refusedSql, noCompany, now(), push.number, 'association', row)
+    }, scopeOf(account.crm))
+    for (const { row, person, company } of pairs)
+      if (after.get(person) !== company) refused.push({ row, step: 'association', error: noCompany })
+  }
+  return refused
+}
+
+const noCompany = 'The CRM did not give the person this company.'
+
+/** Associates pairs; where one is refused, all others are done. */
+async function associateEach(connector: CrmConnector, pairs: readonly CrmAssociation[]): Promise<void> {
+  try {
+    await connector.associate(pairs)
+  } catch (error) {
+    if (!isRefusal(error, 'crm.refused')) throw error
+    if (pairs.length === 1) return
+    const half = Math.ceil(pairs.length / 2)
+    await associateEach(connector, pairs.slice(0, half))
+    await associateEach(connector, pairs.slice(half))
+  }
+}
+
+/** Clocks differ by no more than this. */
+const clocksMs = 15 * 60_000
+
+const openSql = `SELECT w.* FROM crm_writes w JOIN crm_pushes p ON p.number = w.push
+  WHERE p.crm = ? AND p.account = ? AND w.state = 'sent' ORDER BY w.push, w.step, w.row`
+
+/**
+ * Finds out what became of writes whose answers did not come: by ids, by what is unique, or in the whole list, and never by a
+ * search. What was not done is forgotten, so that it can be done.
+ */
+export async function settleOpen(
+  ports: Pick<PushPorts, 'database' | 'account' | 'connector' | 'now' | 'signal'>,
+): Promise<number> {
+  const { database, account, connector, now } = ports
+  const { crm } = account
+  const open = (await database.read((reads) => reads.all<WriteRow>(openSql, crm, account.account))).map(
+    toWrite,
+  )
+  if (open.length === 0) return 0
+  const outcome = new Map<StoredWrite, CrmRecord | undefined>()
+  for (const kind of ['companies', 'people'] as const) {
+    const own = open.filter(({ step }) => step === kind)
+    if (own.length === 0) continue
+    const names = new Set([
+      ...mirroredOf(connector, kind),
+      ...own.flatMap(({ fields }) => Object.keys(fields)),
+    ])
+    const properties = [...names]
+    const updates = own.filter(({ action }) => action === 'update')
+    const byId = new Map(
+      (
+        await readAll(
+          connector,
+          kind,
+          'id',
+          [...new Set(updates.flatMap(({ record }) => record ?? []))],
+          properties,
+        )
+      ).map((record) => [record.id, record]),
+    )
+    for (const one of updates) {
+      const record = byId.get(one.record ?? '')
+      outcome.set(one, record && hasAll(record.values, one.fields) ? record : undefined)
+    }
+    const key = account.keys[kind]
+    let left = own.filter(({ action }) => action === 'create')
+    for (const property of [...(key === undefined ? [] : [key]), ...connector.unique[kind]]) {
+      const asked = left.filter(({ fields }) => fields[property] !== undefined)
+      const values = asked.map(({ fields }) => String(fields[property]))
+      const records = await readAll(connector, kind, property, values, [
+        ...new Set([...properties, property]),
+      ])
+      for (const one of asked) {
+        const value = String(one.fields[property]).toLowerCase()
+        const record = records.find((each) => each.values[property]?.toLowerCase() === value)
+        // Somebody else may have created one with the address.
+        outcome.set(one, record && (property === key || isOurs(record, one)) ? record : undefined)
+      }
+      left = left.filter((one) => !asked.includes(one))
+    }
+    if (left.length === 0) continue
+    await pullKind(connector, kind, { database, now, onRecords: () => {}, signal: ports.signal }, 'all')
+    for await (const portion of mirrored(database, crm, kind))
+      for (const { id, values } of portion)
+        for (const one of left) {
+          if (outcome.has(one) || !hasMirrored(connector, kind, values, one.fields)) continue
+          const [record] = await connector.read(kind, 'id', [id], properties)
+          if (record && isOurs(record, one) && ![...outcome.values()].some((each) => each?.id === id))
+            outcome.set(one, record)
+        }
+  }
+  const associations = open.filter(({ step }) => step === 'association')
+  await database.transaction(async (connection) => {
+    for (const one of open) {
+      const record = outcome.get(one)
+      if (record) {
+        const step = one.step as CrmKind
+        const { push, row, before } = one
+        await connection.run(doneSql, record.id, JSON.stringify(before), now(), push, step, row)
+        const names = new Set(mirroredOf(connector, step))
+        const values = Object.entries(record.values).filter(([name]) => names.has(name))
+        await putRecords(connection, crm, step, [{ ...record, values: Object.fromEntries(values) }], now())
+      } else if (!associations.includes(one)) await connection.run(dropSql, one.push, one.step, one.row)
+    }
+  }, scopeOf(crm))
+  await settleAssociations(ports, associations)
+  return open.length
+}
+
+async function settleAssociations(
+  { database, connector, now }: Pick<PushPorts, 'database' | 'connector' | 'now'>,
+  open: readonly StoredWrite[],
+): Promise<void> {
+  const { records } = connector.costs.read
+  for (let from = 0; from < open.length; from += records) {
+    const part = open.slice(from, from + records)
+    const companies = await connector.companiesOf(part.map(({ record }) => record ?? ''))
+    await database.transaction(async (connection) => {
+      for (const { push, step, row, record, fields } of part)
+        if (companies.get(record ?? '') === fields.company)
+          await connection.run(doneSql, record, '{}', now(), push, step, row)
+        else await connection.run(dropSql, push, step, row)
+    }, scopeOf(connector.crm))
+  }
+}
+
+const same = (one: string | undefined, other: string): boolean =>
+  (one ?? '').toLowerCase() === other.toLowerCase()
+
+const hasAll = (values: CrmValues, fields: CrmValues): boolean =>
+  Object.entries(fields).every(([name, value]) => same(values[name], value))
+
+/** Whether a record has what was written of the properties that are mirrored. */
+function hasMirrored(connector: CrmConnector, kind: CrmKind, values: CrmValues, fields: CrmValues): boolean {
+  const names = mirroredOf(connector, kind)
+  const known = Object.entries(fields).filter(([name]) => names.includes(name))
+  return known.length > 0 && known.every(([name, value]) => same(values[name], value))
+}
+
+/** Whether a record was created by a write: it has all that was written, and is no older. */
+const isOurs = (record: CrmRecord, { fields, sentAt }: StoredWrite): boolean =>
+  record.createdAt >= sentAt - clocksMs && hasAll(record.values, fields)

@@ -1,0 +1,222 @@
+import { Refusal } from '../api/calls/errors.js'
+import type { CrmConnector, CrmKind, CrmRecord, CrmValues } from './connector.js'
+import { BatchRefused } from './connector.js'
+import { dropRecords, mirroredOf, putRecords, scopeOf } from './mirror.js'
+import { readAll } from './plan.js'
+import { listWrites, type PushPorts, type StoredPush, type StoredWrite } from './push.js'
+
+/** What an undo left as it was. */
+export interface KeptWrite {
+  readonly step: StoredWrite['step']
+  readonly record: string
+  readonly reason: string
+}
+
+export interface Undone {
+  readonly restored: number
+  readonly archived: number
+  readonly dissociated: number
+  readonly kept: readonly KeptWrite[]
+}
+
+const setSql =
+  'UPDATE crm_writes SET state = ?, error = ?, done_at = ? WHERE push = ? AND step = ? AND row = ?'
+
+/**
+ * Takes back what a push wrote: fields that still have the value that they were given get the one before, and records that it
+ * created and nobody touched are archived. The rest is kept, and told. It can be repeated after a kill.
+ */
+export async function undoPush(ports: PushPorts, push: StoredPush): Promise<Undone> {
+  const { database, connector } = ports
+  const all = await listWrites(database, push.number)
+  const open = all.filter(({ state }) => state === 'done' || state === 'undoing')
+  const kept = all.flatMap((one): KeptWrite[] =>
+    one.state === 'kept' ? [{ step: one.step, record: one.record ?? '', reason: one.error ?? '' }] : [],
+  )
+  const earlier = all.filter(({ state }) => state === 'undone')
+  const count = {
+    restored: earlier.filter(({ action }) => action === 'update').length,
+    archived: earlier.filter(({ action }) => action === 'create').length,
+    dissociated: earlier.filter(({ action }) => action === 'associate').length,
+  }
+  count.dissociated += await dissociateAll(ports, push, open, kept)
+  for (const kind of ['people', 'companies'] as const) {
+    const own = open.filter(({ step }) => step === kind)
+    const { records } = connector.costs.write
+    for (let from = 0; from < own.length; from += records) {
+      if (ports.signal?.aborted) throw new Refusal('interrupted.push', { signal: ports.signal.reason })
+      const part = own.slice(from, from + records)
+      const { restored, archived } = await undoPart(ports, push, kind, part, kept)
+      count.restored += restored
+      count.archived += archived
+      ports.onRows(count.restored + count.archived)
+    }
+  }
+  return { ...count, kept }
+}
+
+async function mark(
+  { database, connector, now }: PushPorts,
+  push: StoredPush,
+  state: 'undoing' | 'undone' | 'kept',
+  writes: readonly StoredWrite[],
+  reasons: ReadonlyMap<StoredWrite, string> = new Map(),
+): Promise<void> {
+  await database.transaction(async (connection) => {
+    for (const one of writes)
+      await connection.run(setSql, state, reasons.get(one) ?? null, now(), push.number, one.step, one.row)
+  }, scopeOf(connector.crm))
+}
+
+async function dissociateAll(
+  ports: PushPorts,
+  push: StoredPush,
+  open: readonly StoredWrite[],
+  kept: KeptWrite[],
+): Promise<number> {
+  const { connector } = ports
+  const own = open.filter(({ step }) => step === 'association')
+  const { records } = connector.costs.write
+  let count = 0
+  for (let from = 0; from < own.length; from += records) {
+    const part = own.slice(from, from + records)
+    const companies = await connector.companiesOf(part.map(({ record }) => record ?? ''))
+    const still = part.filter(({ record, fields }) => companies.get(record ?? '') === fields.company)
+    const gone = part.filter((one) => !still.includes(one) && one.state === 'done')
+    await mark(ports, push, 'undoing', still)
+    await ports.database.flush()
+    const pairs = still.map(({ row, record, fields }) => ({
+      ref: String(row),
+      person: record ?? '',
+      company: fields.company ?? '',
+    }))
+    if (pairs.length > 0) await connector.dissociate(pairs)
+    await mark(
+      ports,
+      push,
+      'undone',
+      part.filter((one) => !gone.includes(one)),
+    )
+    const reason = 'it has another company now'
+    await mark(ports, push, 'kept', gone, new Map(gone.map((one) => [one, reason])))
+    for (const { step, record } of gone) kept.push({ step, record: record ?? '', reason })
+    count += part.length - gone.length
+  }
+  return count
+}
+
+async function undoPart(
+  ports: PushPorts,
+  push: StoredPush,
+  kind: CrmKind,
+  part: readonly StoredWrite[],
+  kept: KeptWrite[],
+) {
+  const { connector, database, now } = ports
+  const written = part.flatMap(({ fields }) => Object.keys(fields))
+  const properties = [...new Set([...mirroredOf(connector, kind), ...written])]
+  const ids = [...new Set(part.flatMap(({ record }) => record ?? []))]
+  const records = new Map(
+    (await readAll(connector, kind, 'id', ids, properties)).map((record) => [record.id, record]),
+  )
+  const reasons = new Map<StoredWrite, string>()
+  const restores = new Map<StoredWrite, CrmValues>()
+  const archives: StoredWrite[] = []
+  const already: StoredWrite[] = []
+  for (const one of part) {
+    const record = records.get(one.record ?? '')
+    if (!record) {
+      // It was archived before this was killed, or somebody else has deleted it.
+      if (one.state === 'undoing' && one.action === 'create') already.push(one)
+      else reasons.set(one, 'it is no longer there')
+    } else if (one.action === 'create') {
+      const touched = touchedIn(connector, kind, record, one)
+      if (touched.length === 0) archives.push(one)
+      else reasons.set(one, `created here, and changed since: ${touched.join(', ')}`)
+    } else {
+      const changed = Object.entries(one.fields).filter(
+        ([name, value]) => record.values[name] !== value && (record.values[name] ?? '') !== one.before[name],
+      )
+      const own = Object.keys(one.fields).filter((name) => record.values[name] === one.fields[name])
+      const back = Object.fromEntries(own.map((name) => [name, one.before[name] ?? '']))
+      if (own.length > 0) restores.set(one, back)
+      if (changed.length > 0) reasons.set(one, `changed since: ${changed.map(([name]) => name).join(', ')}`)
+      else if (own.length === 0) already.push(one)
+    }
+  }
+  await mark(ports, push, 'undoing', [...restores.keys(), ...archives])
+  await database.flush()
+  await restoreAll(connector, kind, restores, reasons)
+  const archived = archives.flatMap(({ record }) => record ?? [])
+  if (archived.length > 0) await connector.archive(kind, archived)
+  const isUndone = (one: StoredWrite) => !reasons.has(one)
+  await mark(ports, push, 'undone', part.filter(isUndone))
+  const left = part.filter((one) => reasons.has(one))
+  await mark(ports, push, 'kept', left, reasons)
+  for (const one of left)
+    kept.push({ step: one.step, record: one.record ?? '', reason: reasons.get(one) ?? '' })
+  const names = new Set(mirroredOf(connector, kind))
+  await database.transaction(async (connection) => {
+    await dropRecords(connection, connector.crm, kind, archived)
+    const changed = [...restores].flatMap(([{ record }, back]): CrmRecord[] => {
+      const known = records.get(record ?? '')
+      if (!known) return []
+      const values = Object.entries({ ...known.values, ...back }).filter(
+        ([name, value]) => value !== '' && names.has(name),
+      )
+      return [{ ...known, values: Object.fromEntries(values) }]
+    })
+    await putRecords(connection, connector.crm, kind, changed, now())
+  }, scopeOf(connector.crm))
+  return {
+    restored: part.filter((one) => one.action === 'update' && isUndone(one)).length,
+    archived: archived.length + already.filter((one) => one.action === 'create').length,
+  }
+}
+
+/** Returns what somebody changed of a record that a push created. What the CRM itself fills at creation does not count. */
+function touchedIn(
+  connector: CrmConnector,
+  kind: CrmKind,
+  { values }: CrmRecord,
+  { fields }: StoredWrite,
+): readonly string[] {
+  const own = Object.keys(fields).filter(
+    (name) => values[name]?.toLowerCase() !== fields[name]?.toLowerCase(),
+  )
+  const more = Object.values(connector.fields[kind]).filter(
+    (name) => fields[name] === undefined && values[name] !== undefined && !derived.has(name),
+  )
+  return [...own, ...more]
+}
+
+/** Properties that a CRM fills by itself from others. */
+const derived: ReadonlySet<string> = new Set(['website'])
+
+/** Gives records their values back. One that the CRM refuses is kept, with its sentence. */
+async function restoreAll(
+  connector: CrmConnector,
+  kind: CrmKind,
+  restores: ReadonlyMap<StoredWrite, CrmValues>,
+  reasons: Map<StoredWrite, string>,
+): Promise<void> {
+  const all = [...restores]
+  if (all.length === 0) return
+  try {
+    const writes = all.map(([{ row, record }, values]) => ({ ref: String(row), id: record ?? '', values }))
+    for (const one of await connector.update(kind, writes)) {
+      const [write] = all.find(([{ row }]) => String(row) === one.ref) ?? []
+      if (write && 'error' in one) reasons.set(write, one.error)
+    }
+  } catch (error) {
+    if (!(error instanceof BatchRefused)) throw error
+    const [only, ...others] = all
+    if (only && others.length === 0) {
+      reasons.set(only[0], error.sentence)
+      return
+    }
+    const half = Math.ceil(all.length / 2)
+    await restoreAll(connector, kind, new Map(all.slice(0, half)), reasons)
+    await restoreAll(connector, kind, new Map(all.slice(half)), reasons)
+  }
+}

@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { type Machine, machine } from '../support/command.js'
+import { type FakeHubspot, fakeHubspot, hubspotKey } from '../support/crm/hubspot.js'
+import { sample, tries } from '../support/effort.js'
+import { launch, prospect } from '../support/processes.js'
+
+const rows = [
+  'email,first_name,title,company_name,company_domain',
+  'jo@new.example,Jo,CEO,New,new.example',
+  'al@other.example,Al,CTO,Other,other.example',
+  ',Kim,CTO,Third,third.example',
+  'grace.1@company-1.example,Grace,Admiral,Company 1,company-1.example',
+  'alan.2@company-0.example,Alan,Logician,Company 0,company-0.example',
+]
+const push = ['push', 'people.csv', '--to', 'hubspot', '--yes', '--json']
+const undo = ['push', 'undo', '--last', '--yes', '--json']
+
+/** Does work on a machine that is connected to an account of its own. */
+async function tried(work: (own: Machine, crm: FakeHubspot) => Promise<void>, more = '') {
+  const own = machine()
+  const crm = await fakeHubspot({ companies: 2, contacts: 4, lag: 3_600_000 })
+  try {
+    const words = `crm connect hubspot --base-url ${crm.origin} --allow-target 127.0.0.1 --key-stdin ${more}`
+    await own.run(words.trim(), { stdin: hubspotKey })
+    await own.run('crm pull')
+    writeFileSync(own.path('people.csv'), `${rows.join('\n')}\n`)
+    await work(own, crm)
+  } finally {
+    await crm.close()
+    own.remove()
+  }
+}
+
+/** Runs a command as a process that is killed at its kth request, which is answered, or never was. */
+async function killedAt(own: Machine, crm: FakeHubspot, argv: readonly string[], k: number, isLost: boolean) {
+  const child = launch(prospect, argv, own.path('.'), { PROSPECT_HOME: own.path('.') })
+  if (isLost) crm.at({ request: k }, { cut: 'before' })
+  crm.at({ request: k }, { before: () => child.nodeChildProcess.kill('SIGKILL') })
+  return await child
+}
+
+const snapshots = (crm: FakeHubspot) => [crm.companies.snapshot(), crm.contacts.snapshot()] as const
+
+function expectWhole(crm: FakeHubspot, [companies, contacts]: ReturnType<typeof snapshots>) {
+  expect(crm.companies.duplicates('domain')).toEqual([])
+  expect([crm.contacts.duplicates('email'), crm.contacts.duplicates('firstname')]).toEqual([[], []])
+  expect([crm.companies.live().length, crm.contacts.live().length]).toEqual([5, 7])
+  for (const { before, after } of [...crm.companies.diff(companies), ...crm.contacts.diff(contacts)])
+    for (const [name, value] of Object.entries(before ?? {}))
+      expect([name, after?.[name]]).toEqual([name, value])
+  for (const { id, fields } of crm.contacts.live())
+    if (fields.firstname !== undefined) expect([id, crm.companiesOf(id).length]).toEqual([id, 1])
+}
+
+describe.each(['', '--create-key'])('a push that is killed %s', (more) => {
+  let requests = 0
+  let undoing = 0
+
+  it('makes so many requests where it is not', async () => {
+    await tried(async (own, crm) => {
+      const before = snapshots(crm)
+      const first = crm.count()
+      expect((await own.run(push)).code).toBe(0)
+      requests = crm.count() - first
+      expectWhole(crm, before)
+      expect((await own.run(undo)).code).toBe(0)
+      undoing = crm.count() - first - requests
+      expect([crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([[], []])
+    }, more)
+    expect([requests, undoing].every((count) => count > 5)).toBe(true)
+  })
+
+  it('creates no record twice and changes no filled field when it is repeated, and undo restores all', async () => {
+    const all = Array.from({ length: requests }, (_, at) => at + 1).flatMap((k) => [
+      [k, true] as const,
+      [k, false] as const,
+    ])
+    for (const [k, isLost] of sample(all, tries(5, 1), 1))
+      await tried(async (own, crm) => {
+        const before = snapshots(crm)
+        const { signal, stderr } = await killedAt(own, crm, push, k, isLost)
+        expect([k, signal, stderr]).toEqual([k, 'SIGKILL', expect.anything()])
+        const again = await own.run(push)
+        expect([k, isLost, again.code, again.stderr]).toEqual([k, isLost, 0, expect.anything()])
+        expectWhole(crm, before)
+        expect((await own.run(undo)).code).toBe(0)
+        expect([k, isLost, crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([
+          k,
+          isLost,
+          [],
+          [],
+        ])
+      }, more)
+  })
+
+  it('is undone whole also where the undo is killed and repeated', async () => {
+    const all = Array.from({ length: undoing }, (_, at) => at + 1).flatMap((k) => [
+      [k, true] as const,
+      [k, false] as const,
+    ])
+    for (const [k, isLost] of sample(all, tries(6, 1), 2))
+      await tried(async (own, crm) => {
+        const before = snapshots(crm)
+        await own.run(push)
+        await killedAt(own, crm, undo, k, isLost)
+        const again = await own.run(undo)
+        expect([k, isLost, again.code]).toEqual([k, isLost, 0])
+        expect([k, isLost, crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([
+          k,
+          isLost,
+          [],
+          [],
+        ])
+      }, more)
+  })
+})

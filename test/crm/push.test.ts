@@ -1,0 +1,356 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { machine } from '../support/command.js'
+import { fakeHubspot, type HubspotAccount, hubspotKey } from '../support/crm/hubspot.js'
+import { perTest } from '../support/each.js'
+import { emptySchema } from '../support/postgres.js'
+
+const own = perTest(machine)
+
+/** Connects a HubSpot that is like this. */
+async function hubspot(account: HubspotAccount = {}, more = '') {
+  const crm = await fakeHubspot(account)
+  onTestFinished(crm.close)
+  await own.run(
+    `crm connect hubspot --base-url ${crm.origin} --allow-target 127.0.0.1 --key-stdin ${more}`.trim(),
+    { stdin: hubspotKey },
+  )
+  return crm
+}
+
+const csv = (name: string, ...lines: readonly string[]) => {
+  writeFileSync(own.path(name), `${lines.join('\n')}\n`)
+  return name
+}
+
+const push = (words: string) => own.run(`push ${words} --to hubspot --json`)
+
+/** Pushes after a dry run, with its digest. */
+async function pushed(words: string) {
+  const { digest } = (await push(`${words} --dry-run`)).json as { digest: string }
+  return push(`${words} --apply ${digest}`)
+}
+
+describe('prospect push', () => {
+  it('shows what it would write, writes nothing without the digest, and exactly that with it', async () => {
+    const crm = await hubspot({ companies: 10, contacts: 0 })
+    const file = csv(
+      'companies.csv',
+      'name,domain,industry,headcount',
+      'Company 1,company-1.example,Retail,77',
+      'New One,new-one.example,Internet,12',
+      'Company 0,company-0.example,Machinery,20',
+    )
+    const before = crm.companies.snapshot()
+    const shown = await push(`${file} --dry-run`)
+    expect(shown.json).toMatchObject({ is: 'LIVE', create: 1, update: 2, same: 0, calls: 2 })
+    const refused = await push(file)
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--apply')])
+    expect(crm.companies.diff(before)).toEqual([])
+    const { digest } = shown.json as { digest: string }
+    const result = await push(`${file} --apply ${digest}`)
+    expect(result.code).toBe(0)
+    const find = (domain: string) =>
+      crm.companies.live().find(({ fields }) => fields.domain === domain)?.fields
+    expect(find('new-one.example')).toMatchObject({ industry: 'INTERNET', numberofemployees: '12' })
+    // Company 1 has 11 employees, and no industry; company 0 has an industry and no number.
+    expect(find('company-1.example')).toMatchObject({ industry: 'RETAIL', numberofemployees: '11' })
+    expect(find('company-0.example')).toMatchObject({ industry: 'RETAIL', numberofemployees: '20' })
+    const again = await push(`${file} --dry-run`)
+    expect(again.json).toMatchObject({ create: 0, update: 0, same: 3 })
+  })
+
+  it('refuses a digest whose file or records have changed since', async () => {
+    const crm = await hubspot({ companies: 3, contacts: 0 })
+    const file = csv('companies.csv', 'domain,industry', 'company-1.example,Retail')
+    const { digest } = (await push(`${file} --dry-run`)).json as { digest: string }
+    crm.companies.change(crm.companies.live()[1]?.id ?? '', { industry: 'INTERNET' })
+    const result = await push(`${file} --apply ${digest}`)
+    expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('have changed')])
+    const other = (await push(`${file} --dry-run`)).json as { digest: string }
+    csv('companies.csv', 'domain,industry', 'company-2.example,Retail')
+    expect((await push(`${file} --apply ${other.digest}`)).code).toBe(2)
+  })
+
+  it('changes filled fields only with overwrite, and only those that are named', async () => {
+    const crm = await hubspot({ companies: 2, contacts: 0 })
+    const file = csv('companies.csv', 'domain,industry,headcount', 'company-0.example,Internet,999')
+    expect((await push(`${file} --mode overwrite --dry-run`)).code).toBe(2)
+    expect((await pushed(`${file} --mode overwrite --fields industry`)).code).toBe(0)
+    expect(crm.companies.live()[0]?.fields).toMatchObject({ industry: 'INTERNET' })
+    expect(crm.companies.live()[0]?.fields.numberofemployees).toBeUndefined()
+    await pushed(`${file} --mode create`)
+    expect(crm.companies.live()[0]?.fields.numberofemployees).toBeUndefined()
+  })
+
+  it('creates people with their companies, and gives neither twice', async () => {
+    const crm = await hubspot({ companies: 2, contacts: 2 })
+    const file = csv(
+      'people.csv',
+      'email,first_name,last_name,title,company_name,company_domain',
+      'jo@new.example,Jo,New,CEO,New Ltd,new.example',
+      'al@new.example,Al,New,CTO,New Ltd,new.example',
+      'ed@company-1.example,Ed,One,CFO,Company 1,company-1.example',
+    )
+    const result = await pushed(file)
+    expect([result.code, result.json]).toEqual([
+      0,
+      expect.objectContaining({ create: 3, new_companies: 1, associated: 3 }),
+    ])
+    expect(crm.companies.live()).toHaveLength(3)
+    const of = (email: string) => crm.companiesOf(crm.contacts.owner('email', email)?.id ?? '')
+    expect(of('jo@new.example')).toEqual(of('al@new.example'))
+    expect(of('ed@company-1.example')).toEqual([crm.companies.live()[1]?.id])
+    expect((await pushed(file)).json).toMatchObject({ create: 0, same: 3, push: null })
+  })
+
+  it('does not take a success for done in which nothing was written', async () => {
+    const crm = await hubspot({ companies: 1, contacts: 0 })
+    crm.at(
+      { write: 1, path: /associate/ },
+      { refuse: { status: 207, body: { status: 'COMPLETE', results: [], numErrors: 1, errors: [{}] } } },
+    )
+    const file = csv(
+      'people.csv',
+      'email,first_name,company_domain',
+      'jo@company-0.example,Jo,company-0.example',
+    )
+    const result = await pushed(`${file} --rejects rejects.csv`)
+    expect([result.code, result.json]).toEqual([11, expect.objectContaining({ create: 1, refused: 1 })])
+    expect(readFileSync(own.path('rejects.csv'), 'utf8')).toContain('did not give the person this company')
+    expect((await pushed(file)).json).toMatchObject({ same: 1, associated: 1, refused: 0 })
+  })
+
+  it('writes nobody who is suppressed or has opted out, and asks a person about what may be one', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 50 })
+    await own.run('data sample')
+    await own.run('suppress add out@here.example')
+    const optedOut = crm.contacts.live()[49]
+    crm.contacts.add({ firstname: 'Sam', lastname: 'Hill', company: 'Acme' })
+    crm.contacts.add({ firstname: 'Sam', lastname: 'Hill', company: 'Acme' })
+    const before = crm.contacts.snapshot()
+    const file = csv(
+      'people.csv',
+      'email,first_name,last_name,title,company_name',
+      'out@here.example,Ann,Out,CEO,',
+      `${optedOut?.fields.email},Opted,Out,CEO,`,
+      ',Sam,Hill,CEO,Acme',
+      ',,,CEO,',
+    )
+    const result = await pushed(`${file} --review review.csv --rejects rejects.csv`)
+    expect(result.code).toBe(11)
+    expect(result.json).toMatchObject({ suppressed: 2, review: 1, invalid: 1, create: 0, update: 0 })
+    expect(crm.contacts.diff(before)).toEqual([])
+    expect(readFileSync(own.path('review.csv'), 'utf8')).toMatch(/Sam,Hill.*record/)
+    expect(readFileSync(own.path('rejects.csv'), 'utf8')).toContain('says whom')
+  })
+
+  it('leaves out what a property does not take, and refuses a property that is not there', async () => {
+    await hubspot({ companies: 1, contacts: 0 })
+    const file = csv('companies.csv', 'domain,industry,headcount,Note', 'a.example,Alchemy,51-200,x')
+    expect((await push(`${file} --dry-run`)).json).toMatchObject({
+      create: 1,
+      left_out: { industry: 1, numberofemployees: 1 },
+      unused: ['Note'],
+    })
+    const wrong = await push(`${file} --map descripton=Note --dry-run`)
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('description')])
+    const readOnly = await push(`${file} --map createdate=Note --dry-run`)
+    expect([readOnly.code, readOnly.stderr]).toEqual([2, expect.stringContaining('createdate')])
+  })
+
+  it('finds the rows that refuse a batch, writes all others, and says what the CRM said', async () => {
+    const crm = await hubspot({
+      companies: 0,
+      contacts: 0,
+      refusesBatches: true,
+      erased: ['p7@gone.example', 'p41@gone.example'],
+    })
+    const people = Array.from({ length: 60 }, (_, at) => `p${at}@gone.example,P${at}`)
+    const file = csv('people.csv', 'email,first_name', ...people)
+    const result = await pushed(`${file} --rejects rejects.csv`)
+    expect([result.code, result.json]).toEqual([11, expect.objectContaining({ refused: 2 })])
+    expect(crm.contacts.live()).toHaveLength(58)
+    const rejects = readFileSync(own.path('rejects.csv'), 'utf8')
+    expect(rejects).toContain('p7@gone.example,P7,Email address p7@gone.example was permanently deleted')
+    expect(rejects.trim().split('\n')).toHaveLength(3)
+  })
+
+  it('tells the failures of single records in a batch that was written otherwise', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0, erased: ['p1@gone.example'] })
+    const file = csv('people.csv', 'email', 'p0@gone.example', 'p1@gone.example', 'p2@gone.example')
+    const result = await pushed(file)
+    expect([result.code, crm.contacts.live().length]).toEqual([11, 2])
+  })
+
+  it('refuses more new records than --max-creates permits', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0 })
+    const file = csv('companies.csv', 'domain', 'a.example', 'b.example')
+    const result = await push(`${file} --max-creates 1 --yes`)
+    expect([result.code, crm.companies.live().length]).toEqual([12, 0])
+  })
+
+  it('stops at the limit of a day, and the same command goes on tomorrow without a second record', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0, daily: 24 })
+    const file = csv(
+      'people.csv',
+      'first_name,last_name,company_name',
+      ...Array.from({ length: 30 }, (_, at) => `N${at},Smith,Acme`),
+    )
+    const { digest } = (await push(`${file} --dry-run`)).json as { digest: string }
+    const stopped = await push(`${file} --apply ${digest}`)
+    expect(stopped.code).toBe(12)
+    const some = crm.contacts.live().length
+    expect(some).toBeGreaterThan(0)
+    expect(some).toBeLessThan(30)
+    for (let day = 0; day < 5; day++) {
+      crm.pass(86_400_000)
+      if ((await push(`${file} --apply ${digest}`)).code === 0) break
+    }
+    expect(crm.contacts.live()).toHaveLength(30)
+    expect(crm.contacts.duplicates('firstname')).toEqual([])
+  })
+
+  it('stops at once where a permission is missing, and names it', async () => {
+    const crm = await hubspot({
+      companies: 0,
+      contacts: 0,
+      scopes: [
+        'crm.objects.contacts.read',
+        'crm.objects.companies.read',
+        'crm.schemas.contacts.read',
+        'crm.schemas.companies.read',
+      ],
+    })
+    const file = csv('companies.csv', 'domain', 'a.example', 'b.example')
+    const result = await push(`${file} --yes`)
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('crm.objects.companies.write')])
+    expect(crm.companies.live()).toEqual([])
+  })
+
+  it('creates no second record when the answers to its requests are lost', async () => {
+    const crm = await hubspot({ companies: 3, contacts: 0 })
+    crm.at({ write: 1, path: /create/ }, { cut: 'after' })
+    crm.at({ write: 3, path: /create/ }, { cut: 'before' })
+    const file = csv('companies.csv', 'name,domain', 'A,a.example', 'B,b.example', 'C,c.example')
+    const result = await push(`${file} --yes`)
+    expect([result.code, crm.companies.live().length]).toEqual([0, 6])
+    expect(crm.companies.duplicates('domain')).toEqual([])
+  })
+
+  it('creates companies in batches once the account has our key', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0 }, '--create-key')
+    const file = csv('companies.csv', 'domain', ...Array.from({ length: 150 }, (_, at) => `c${at}.example`))
+    crm.at({ write: 1, path: /create/ }, { cut: 'after' })
+    const result = await push(`${file} --yes`)
+    expect([result.code, crm.companies.live().length]).toEqual([0, 150])
+    expect(crm.count(/companies\/batch\/create/)).toBeLessThan(5)
+  })
+})
+
+describe('a flow whose output is a CRM', () => {
+  it('writes its rows once, with their owner and its own mapping', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0 })
+    await own.run('data sample')
+    csv('in.csv', 'Website', 'acme-robotics.example')
+    const flow = {
+      name: 'enrich',
+      input: { csv: 'in.csv' },
+      steps: ['accounts.enrich', { set: { size: 'headcount > 5 ? "large" : "small"' } }],
+      output: { hubspot: { map: { founded_year: 'size' }, owner: 'jane@us.example' } },
+    }
+    writeFileSync(own.path('flow.yaml'), JSON.stringify(flow))
+    const result = await own.run('flow run flow.yaml --yes')
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('1 created')])
+    expect(crm.companies.live().map(({ fields }) => fields)).toEqual([
+      expect.objectContaining({
+        domain: 'acme-robotics.example',
+        name: 'Acme Robotics GmbH',
+        founded_year: 'large',
+        hubspot_owner_id: '501',
+      }),
+    ])
+    await own.run('flow run flow.yaml --yes')
+    await own.run('flow run flow.yaml --yes --fresh')
+    expect(crm.companies.live()).toHaveLength(1)
+  })
+})
+
+describe('a CRM beside an engine on PostgreSQL', () => {
+  it('is read, written and undone there, for all machines that share it', async () => {
+    const crm = await fakeHubspot({ companies: 120, contacts: 30 })
+    const schema = await emptySchema()
+    onTestFinished(async () => {
+      await schema.drop()
+      await crm.close()
+    })
+    const env = { PROSPECT_DATABASE_URL: schema.url }
+    const run = (line: string, stdin = '') => own.run(line, { env, stdin })
+    const target = `--base-url ${crm.origin} --allow-target 127.0.0.1`
+    expect((await run(`crm connect hubspot ${target} --key-stdin`, hubspotKey)).code).toBe(0)
+    const before = [crm.companies.snapshot(), crm.contacts.snapshot()] as const
+    const file = csv(
+      'people.csv',
+      'email,first_name,title,company_domain',
+      'jo@new.example,Jo,CEO,new.example',
+      'ada.0@company-0.example,Ada,Countess,company-0.example',
+      'grace.1@company-1.example,Grace,Admiral,company-1.example',
+    )
+    crm.at({ write: 1, path: /create/ }, { cut: 'after' })
+    const result = await run(`push ${file} --to hubspot --yes --json`)
+    expect([result.code, result.json]).toEqual([
+      0,
+      expect.objectContaining({ create: 1, update: 1, same: 1 }),
+    ])
+    expect((await run('match people.csv --with crm:hubspot --format csv')).stdout).toContain(
+      'yes,email,crm:hubspot',
+    )
+    const undone = await run('push undo --last --yes --json')
+    expect([undone.code, undone.json]).toEqual([0, expect.objectContaining({ archived: 2, restored: 1 })])
+    expect([crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([[], []])
+    expect((await run('data purge --older-than 0s --yes --json')).json).toMatchObject({ pushes: 1 })
+  })
+})
+
+describe('prospect push undo', () => {
+  it('restores what was filled, archives what was created, and keeps what others have touched', async () => {
+    const crm = await hubspot({ companies: 6, contacts: 0 })
+    const before = crm.companies.snapshot()
+    const file = csv(
+      'companies.csv',
+      'name,domain,industry,headcount',
+      'Company 1,company-1.example,Retail,',
+      'Company 2,company-2.example,Retail,',
+      'New,new.example,Internet,5',
+      'Other,other.example,Internet,5',
+    )
+    await push(`${file} --yes`)
+    const idOf = (domain: string) =>
+      crm.companies.live().find(({ fields }) => fields.domain === domain)?.id ?? ''
+    crm.companies.change(idOf('company-2.example'), { industry: 'MACHINERY' })
+    crm.companies.change(idOf('other.example'), { phone: '+33612345678' })
+    const touched = [idOf('company-2.example'), idOf('other.example')]
+    const result = await own.run('push undo --last --yes --json')
+    expect(result.code).toBe(11)
+    expect(result.json).toMatchObject({ restored: 1, archived: 1 })
+    const { kept } = result.json as { kept: { record: string }[] }
+    expect(kept.map(({ record }) => record).sort()).toEqual(touched.sort())
+    expect(
+      crm.companies
+        .diff(before)
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(touched.sort())
+    expect(await own.json('push list')).toMatchObject([{ state: 'undone', written: 4 }])
+  })
+
+  it('takes people from companies that it gave them', async () => {
+    const crm = await hubspot({ companies: 2, contacts: 2 })
+    const before = [crm.companies.snapshot(), crm.contacts.snapshot()] as const
+    const file = csv('people.csv', 'email,first_name,company_domain', 'jo@new.example,Jo,new.example')
+    await push(`${file} --yes`)
+    const result = await own.run('push undo --last --yes --json')
+    expect([result.code, result.json]).toEqual([0, expect.objectContaining({ archived: 2, dissociated: 1 })])
+    expect([crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([[], []])
+  })
+})
