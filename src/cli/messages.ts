@@ -444,9 +444,9 @@ const messages: Readonly<Record<string, Message>> = {
   'map.others': { text: '{columns"} could be {name} too; "{column}" is used. To change that: --map {name}="{other}"' },
   'map.profiles': { text: (details) => fill(`The mapping fills {field} from the column "{column}", which has the profile URLs of ${details.kind === 'person profile' ? 'people' : 'companies'}, such as {sample}. Choose another column.`, details) },
   'map.same_names': { text: (details) => fill(`Several columns have the name "{name}"; here they are {columns"}. Choose the one for {field}, for example: ${mapOption(details, '{field}', '{name}')}`, details) },
-  'map.uncalculated': { text: ({ column, field, cells, first }) => `The column "${column}", for ${field}, has ${Number(cells) === 1 ? 'a formula without a stored value' : `${count(cells)} formulas without stored values`}, from cell ${first} on, so its rows would be blank.`, hint: 'Open the workbook in a spreadsheet program, save it, and run this again. To leave the column out: --map {field}=' },
+  'map.uncalculated': { text: ({ column, field, cells, first }) => `The column "${column}", for ${field}, has ${Number(cells) === 1 ? 'a formula without a stored value' : `${count(cells)} formulas without stored values`}, from cell ${first} on, so its rows would be blank.`, hint: ({ field, ...details }) => `Open the workbook in a spreadsheet program, save it, and run this again. To leave the column out: ${mapOption(details, String(field), '')}` },
   'map.split': { text: '"{column}" holds full names: each is split into first and last name where that is certain, and other rows are invalid.' },
-  'map.unidentified': { text: ({ isNamed, column, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? '' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. '}${column === undefined ? 'None of them looks like one: add such a column, or name the one that is with --map FIELD=COLUMN' : `${isNamed ? 'Choose one' : 'If it names the columns, choose one'}, for example: --map {field}="{column}"`}`, { ...details, column }) },
+  'map.unidentified': { text: ({ isNamed, column, ...details }) => fill(`No column is recognised as {names}. The file has: {header"}. ${isNamed ? '' : 'If its first row is data, add --no-header; if the header is further down, --skip-lines N. '}${column === undefined ? `None of them looks like one: add such a column, or name the one that is with ${details.isFlow === true ? 'map: { FIELD: COLUMN } beside the file in input' : '--map FIELD=COLUMN'}` : `${isNamed ? 'Choose one' : 'If it names the columns, choose one'}, for example: ${mapOption(details, '{field}', '{column}')}`}`, { ...details, column }) },
   'map.unknown_name': { text: (details) => fill(`The mapping names the {kind} "{name}", which does not exist.${details.near === undefined ? '' : ' Did you mean "{near}"?'} The {kind}s are: {known"}.`, details) },
   'output.closed': { text: 'The reader of the output has left.', exit: exitCodes.stdoutClosed },
   'output.failed': { text: ({ path, cause, partial }) => `${path} cannot be written: ${reasonOf(cause)}.${partial === undefined ? '' : ` What was written so far is in ${partial}.`}`, exit: ({ cause }) => (misplaced.includes((cause as { code?: unknown } | null)?.code) ? exitCodes.usage : exitCodes.unreachable) },
@@ -597,9 +597,11 @@ const messages: Readonly<Record<string, Message>> = {
   'workbook.unreadable': { text: '{path} cannot be converted: {cause}.' },
 }
 
-/** Returns how a column is chosen for a field: by an option, or in the file of a flow. */
-const mapOption = ({ isFlow }: Details, field: string, column: unknown): string =>
-  isFlow === true ? `map: { ${field}: "${column}" } beside the file in input` : `--map ${field}="${column}"`
+/** Returns how a column is chosen for a field, or with an empty one none is: by an option, or in the file of a flow. */
+const mapOption = ({ isFlow }: Details, field: string, column: unknown): string => {
+  if (isFlow === true) return `map: { ${field}: "${column}" } beside the file in input`
+  return `--map ${field}=${column === '' ? '' : `"${column}"`}`
+}
 
 const namesText = (title: string, names: unknown): string =>
   (names as readonly string[]).length > 0

@@ -11,7 +11,10 @@ const texts = () => z.array(text()).min(1)
 const address = () => z.url({ protocol: /^https?$/ })
 
 const map = () =>
-  z.record(z.string(), text()).optional().describe('Which column fills a field: domain: Website')
+  z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('Which column fills a field: domain: Website, or none does: domain: ""')
 const headers = () =>
   z.record(z.string(), text()).optional().describe('Names of environment variables with headers')
 

@@ -48,6 +48,25 @@ describe('formulas of a workbook that no program calculated', () => {
     },
   )
 
+  it('are refused in a flow, too, with what its file says to leave the column out', async () => {
+    write(sheet(header, ['Acme', link, 'a'], ['Birch', link, 'b']))
+    const flow = (map: string) =>
+      here.write(
+        'book.flow.yaml',
+        `name: book\ninput: { xlsx: book.xlsx${map} }\nsteps:\n  - accounts.enrich: {}\noutput: { csv: out.csv }\n`,
+      )
+    flow('')
+    const told = 'To leave the column out: map: { company_domain: "" } beside the file in input'
+    const { stderr } = await ends(here.run('flow check book.flow.yaml'), 2)
+    expect(stderr).toContain(told)
+    expect(stderr).not.toContain('--map')
+    flow(', map: { company_domain: "" }')
+    const left = await ends(here.run('flow check book.flow.yaml'), 2)
+    expect(left.stderr).toContain(
+      'Choose one, for example: map: { domain: "Company" } beside the file in input',
+    )
+  })
+
   it('elsewhere are blank, and a sentence counts them by column', async () => {
     write(
       sheet(header, ['Acme', 'acme.example', link], ['Birch', link, empty], ['Cedar', 'cedar.example', 'x']),

@@ -12,6 +12,7 @@ import {
 import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { once } from '../../api/values/objects.js'
 import { mostCredits } from '../../engine/credits/cost.js'
+import { longestInProgressMs } from '../../lookups/answer.js'
 import type { Spender } from '../../lookups/budgets.js'
 import type { Spending } from '../../runs/journal/spending.js'
 import type { RunsLocation } from '../../runs/records.js'
@@ -378,7 +379,10 @@ export async function openStoredLookups(
     }),
     clean: async (id, reply) => (await context.suppressor())?.reply(operation(id), reply) ?? reply,
     onAgain: target.kind === 'remote' ? () => context.notify(sentAgain) : undefined,
-    onWait: () => context.notify('An equal lookup is under way in another command: waiting for its answer.'),
+    onWait: () =>
+      context.notify(
+        `An equal lookup is under way in another command: waiting for its answer, for up to ${longestInProgressMs / 60_000} minutes.`,
+      ),
     ...(onStored ? { onStored } : {}),
     onFault: async (error) => {
       const { reasonOf } = await import('../messages.js')
