@@ -41,11 +41,55 @@ it('a flow that finds nothing in practice data says that all of it is invented, 
   expect(stderr).toContain('All of it is invented: prospect init connects a vendor')
 })
 
+/** What each flow to begin with costs over the sample data, as the documents say. */
+const prices = [
+  ...readFileSync('docs/flows.md', 'utf8').matchAll(/^\| \[`([\w-]+)`\]\(examples.*\| (\d+) \|$/gm),
+]
+
+it('has a price in the documents for each flow to begin with', async () => {
+  const { stderr } = await here.run('flow new')
+  expect(prices.map(([, name]) => name).join(', ')).toBe(/Choose a flow: (.*)\./.exec(stderr)?.[1])
+})
+
+it.each(prices.map(([, name = '', credits]) => [name, Number(credits)] as const))(
+  'the flow to begin with %s is written, is right, and costs what the documents say over the sample data',
+  async (name, credits) => {
+    const at = machine()
+    await loadSample(at.home)
+    await at.run('engine credits set 1000')
+    expect(await at.run(`flow new --from ${name} -o own.yaml`)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('Written to own.yaml.'),
+    })
+    expect(await at.run('flow check own.yaml')).toMatchObject({ code: 0 })
+    const { json } = await at.run('flow quote own.yaml --json')
+    const { code, stderr } = await at.run('flow run own.yaml')
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/: [1-9]\d* rows? in .*, written to/)])
+    const paid = 1_000 - (await at.balance())
+    expect([name, paid]).toEqual([name, credits])
+    expect((json as { credits: { max: number } }).credits.max).toBeGreaterThanOrEqual(paid)
+    // What is there is replaced only where that is wanted, and a file of the same rows is left alone.
+    at.write('own.yaml', 'mine')
+    expect((await at.run(`flow new --from ${name} -o own.yaml`)).code).toBe(2)
+    expect(at.read('own.yaml')).toBe('mine')
+    at.remove()
+  },
+)
+
+it('a flow to begin with that there is not is refused with the nearest one, and without a file it is printed', async () => {
+  expect(await here.run('flow new --from teritory')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Did you mean territory?'),
+  })
+  const { stdout } = await here.run('flow new --from inbound')
+  expect(stdout).toBe(readFileSync('docs/examples/flows/inbound.yaml', 'utf8').replace('../', ''))
+})
+
 it('the flows of the documents run over the sample data: alone, on PostgreSQL, at a server, and at a proxy', async () => {
   await prepare(withExamples(here))
   const outputs = new Map<string, string>()
   for (const name of names) outputs.set(name, await outputOf(here, name))
-  expect(names).toHaveLength(3)
+  expect(names).toHaveLength(7)
   for (const text of outputs.values()) expect(text.split('\n').length).toBeGreaterThan(2)
   const paid = await here.json<{ credits: number }[]>('ledger', '--by', 'operation')
 

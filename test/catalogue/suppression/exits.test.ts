@@ -252,7 +252,7 @@ const silent: Readonly<Record<string, string>> = {
   'settings of this machine':
     'init, login, logout, config *, profiles *, completion, commands, openapi, doctor, skills *',
   'counts, prices and names of fields':
-    'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data sources, data stats, industries find, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers check, providers show, providers stats, providers balance, engine faults *',
+    'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data sources, data stats, industries find, flow new, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers check, providers show, providers stats, providers balance, engine faults *',
   'the workspace itself':
     'engine plan set, engine credits *, engine quotas set, engine members *, engine keys *, engine session set, engine clock *, engine webhooks secret, engine workspaces *, providers add, providers remove, providers enable, providers disable, providers order, engine jobs retry',
   'what a CRM has, or had': 'crm *, push list, push undo',

@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
-import { isPriced } from '../../../api/operations/facts.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import { unitPrice } from '../../../engine/credits/cost.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import {
@@ -52,11 +50,21 @@ import {
 } from '../../output/text.js'
 import { noteSourceShown, notifySourceAtEnd } from '../../target/local-target.js'
 import { requireSetUp } from '../setup/set-up.js'
+import { newCommand } from './new.js'
 import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
-import { findFlow, formatFlowQuote, listCommand, makeFlowQuote, showCommand, stored } from './show.js'
+import {
+  findFlow,
+  formatFlowQuote,
+  listCommand,
+  makeFlowQuote,
+  noteSearch,
+  showCommand,
+  stored,
+} from './show.js'
 
 export const flowCommand: CommandFactory = ({ command, group }) =>
   group('flow', 'A whole prospecting workflow in one file', [
+    newCommand,
     command('check', 'Check a flow, and send nothing')
       .withTarget()
       .argument(...fileArgument)
@@ -299,25 +307,6 @@ async function showReport(
   const source = await context.source()
   const isMissing = steps.every((step) => step.run === null || step.found === 0)
   notifySourceAtEnd(context, source, isMissing)
-}
-
-/**
- * Says of a search with a price what it may cost where the budget is too small for it, and that it brought what was known: it
- * is not asked for more than its limit, which costs again.
- */
-function noteSearch(context: Context, { source, since }: Flow, { steps, stopped }: FlowReport): void {
-  if (!source || !isPriced(source.operation)) return
-  const { name, operation, constants } = source
-  const limit = Number(constants.limit)
-  if (stopped?.budget && stopped.step === name) {
-    const most = formatCredits(limit * unitPrice(operation))
-    context.notify(`${name} with limit: ${limit} may cost ${most}. A lower limit costs less.`)
-  }
-  const known = steps.reduce((sum, { left_out = 0 }) => sum + left_out, 0)
-  if (since && known > 0 && (steps[0]?.out ?? 0) >= limit)
-    context.notify(
-      `${name} charges for every record, also for the ${formatNumber(known)} that were known. Raise its limit to get more.`,
-    )
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */

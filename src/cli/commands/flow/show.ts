@@ -1,9 +1,11 @@
+import { isPriced } from '../../../api/operations/facts.js'
 import { parseJson } from '../../../api/values/json.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
+import { unitPrice } from '../../../engine/credits/cost.js'
 import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
-import { type FlowRecord, flowOperation, isRecordOf, likeStep } from '../../../flows/run.js'
+import { type FlowRecord, type FlowReport, flowOperation, isRecordOf, likeStep } from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/quote.js'
@@ -15,7 +17,7 @@ import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { runsLocationOf, sharedOptions } from '../../options/values.js'
-import { duration, formatNumber, type Look } from '../../output/text.js'
+import { duration, formatCredits, formatNumber, type Look } from '../../output/text.js'
 import { targetName } from '../../target/resolve-target.js'
 import { toRunView } from '../runs/runs.js'
 
@@ -181,4 +183,23 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
     time: seconds === null || seconds < 1 ? '' : `at least ${duration(seconds)}, by the rate limits`,
   }
   return `${record(lines, look)}\n${grid(['step', 'rows', 'go_on', 'credits', 'by'], rows, look)}`
+}
+
+/**
+ * Says of a search with a price what it may cost where the budget is too small for it, and that it brought what was known: it
+ * is not asked for more than its limit, which costs again.
+ */
+export function noteSearch(context: Context, { source, since }: Flow, { steps, stopped }: FlowReport): void {
+  if (!source || !isPriced(source.operation)) return
+  const { name, operation, constants } = source
+  const limit = Number(constants.limit)
+  if (stopped?.budget && stopped.step === name) {
+    const most = formatCredits(limit * unitPrice(operation))
+    context.notify(`${name} with limit: ${limit} may cost ${most}. A lower limit costs less.`)
+  }
+  const known = steps.reduce((sum, { left_out = 0 }) => sum + left_out, 0)
+  if (since && known > 0 && (steps[0]?.out ?? 0) >= limit)
+    context.notify(
+      `${name} charges for every record, also for the ${formatNumber(known)} that were known. Raise its limit to get more.`,
+    )
 }
