@@ -42,7 +42,7 @@ const identifyingAs: Readonly<Record<CrmKind, Readonly<Record<string, string>>>>
 }
 
 /**
- * Finds which property each column of a file fills: as `--map` says, by the headers of the layout, by our names of fields, or
+ * Finds which property each column of a file fills: as `--map` says, by its own name, by the headers of the layout, by our names of fields, or
  * because it is recognised. Throws a Refusal for a property that the account does not have, or that cannot be written.
  */
 export function mapPush(
@@ -105,7 +105,7 @@ export function mapPush(
   for (const [field, name] of Object.entries(fields)) {
     if (left.has(name)) continue
     const headers = layout.flatMap(([title, of]) => (of === field ? [title] : []))
-    const wanted = [...headers, field, ...(synonymsOf(kind, field).sure ?? [])].map(normaliseName)
+    const wanted = [name, ...headers, field, ...(synonymsOf(kind, field).sure ?? [])].map(normaliseName)
     const recognised = positionsOf(mapping, identifyingAs[kind][field] ?? field)[0] ?? -1
     const named = wanted.map((one) => names.indexOf(one)).find((at) => at >= 0)
     take(name, named ?? recognised, false)

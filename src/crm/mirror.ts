@@ -203,7 +203,7 @@ export async function mirrorList(
   database: Driver,
   connector: Pick<CrmConnector, 'crm' | 'fields' | 'alsoRead' | 'identities'>,
   kind: CrmKind,
-): Promise<KnownList> {
+): Promise<KnownList & { readonly columns: readonly string[] }> {
   const { crm, fields, alsoRead, identities } = connector
   const sql = 'SELECT 1 AS one FROM crm_pulls WHERE crm = ? AND kind = ? AND until IS NOT NULL'
   if (!(await database.read((reads) => reads.get(sql, crm, kind))))
@@ -214,6 +214,8 @@ export async function mirrorList(
   return {
     name: `crm:${crm}`,
     header,
+    /** Each property once, after the id. */
+    columns: [idColumn, ...properties],
     async *rows() {
       for await (const portion of mirrored(database, crm, kind))
         yield portion.map(({ id, values }) => {

@@ -148,7 +148,7 @@ describe('the mirror as a list', () => {
     await connect(crm.origin)
     await own.run('crm pull')
     await own.run('data sample')
-    expect(await own.json('suppress import crm:hubspot')).toMatchObject({ rows: 2, added: 2 })
+    expect(await own.json('suppress import crm:hubspot')).toMatchObject({ rows: 2, added: 4 })
     const out = crm.contacts.live()[49]?.fields.email
     expect((await own.run(`suppress check ${out}`)).code).toBe(13)
     await crm.close()

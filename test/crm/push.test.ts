@@ -248,6 +248,25 @@ describe('prospect push', () => {
   })
 })
 
+describe('prospect crm export', () => {
+  it('writes a table that is enriched and pushed back to the same records by their ids', async () => {
+    const crm = await hubspot({ companies: 3, contacts: 0 })
+    await own.run('crm pull')
+    const { stdout } = await own.run('crm export hubspot companies --format csv')
+    expect(stdout.split('\n')[0]).toMatch(
+      /^_crm_id,name,domain,website,linkedin_company_page,.*lifecyclestage$/,
+    )
+    const filled = stdout.replaceAll('.example', '.moved.example').split('\n')
+    const at = filled[0]?.split(',').indexOf('city') ?? 0
+    const rows = filled.slice(1, 4).map((line) => line.split(',').with(at, 'Berlin').join(','))
+    const file = csv('edited.csv', filled[0] ?? '', ...rows)
+    expect((await pushed(file)).json).toMatchObject({ kind: 'companies', create: 0, update: 3 })
+    expect(crm.companies.live().map(({ fields }) => [fields.domain, fields.city])).toEqual(
+      [0, 1, 2].map((one) => [`company-${one}.example`, 'Berlin']),
+    )
+  })
+})
+
 describe('a flow whose output is a CRM', () => {
   it('writes its rows once, with their owner and its own mapping', async () => {
     const crm = await hubspot({ companies: 0, contacts: 0 })

@@ -56,7 +56,7 @@ const handwritten: Readonly<Record<string, Handwritten>> = {
   mcp: ['servers', async () => (await import('../commands/mcp/mcp.js')).mcpCommand],
   listen: ['servers', async () => (await import('../commands/listen/listen.js')).listenCommand],
   match: ['lookups', async () => (await import('../commands/match/match.js')).matchCommand],
-  crm: ['lookups', async () => (await import('../commands/crm/crm.js')).crmCommand, none],
+  crm: ['lookups', async () => (await import('../commands/crm/crm.js')).crmCommand, ['profile', 'local']],
   push: ['lookups', async () => (await import('../commands/crm/push.js')).pushCommand, ['profile', 'local']],
   suppress: [
     'lookups',

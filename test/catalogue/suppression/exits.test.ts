@@ -126,6 +126,7 @@ const stored: Readonly<Record<string, Exit>> = {
   'engine deliveries retry': async (world) =>
     (await newestDeliveries('engine deliveries retry')(world)) + (await world.run('engine jobs run')),
   'runs export': printed('runs export --last'),
+  'crm export': printed('crm export hubspot people --format csv'),
   'push show': printed('push show --last --json'),
   'events show': printed('events show --last --json'),
   'events replay': ({ run, url }) => run(`events replay --last --to ${url}`),
@@ -136,6 +137,7 @@ const stored: Readonly<Record<string, Exit>> = {
 const pushed: Exit = async ({ here, env }) => {
   const crm = await fakeHubspot({ companies: 0, contacts: 0 })
   const target = `--base-url ${crm.origin} --allow-target 127.0.0.1`
+  await here.run(['crm', 'disconnect', 'hubspot'], { env })
   await here.run(`crm connect hubspot ${target} --key-stdin`.split(' '), { env, stdin: hubspotKey })
   await here.run('push people.csv --to hubspot --yes --json'.split(' '), { env })
   await crm.close()
@@ -255,7 +257,7 @@ const silent: Readonly<Record<string, string>> = {
     'limits, ledger, ledger check, engine status, engine ledger, engine ledger verify, data sources, data stats, industries find, flow new, flow check, flow quote, flow show, flow list, runs list, runs show, events list, engine jobs list, engine jobs show, engine deliveries list, providers list, providers check, providers show, providers stats, providers balance, engine faults *',
   'the workspace itself':
     'engine plan set, engine credits *, engine quotas set, engine members *, engine keys *, engine session set, engine clock *, engine webhooks secret, engine workspaces *, providers add, providers remove, providers enable, providers disable, providers order, engine jobs retry',
-  'what a CRM has, or had': 'crm *, push list, push undo',
+  'what a CRM has, or had': 'crm connect, crm list, crm pull, crm disconnect, push list, push undo',
   'whole copies, which keep what is suppressed':
     'engine backup, engine restore, engine move, engine reset, data sample',
   'what is suppressed': 'suppress *',

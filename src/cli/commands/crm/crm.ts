@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import {
   crmKeyName,
@@ -14,13 +15,14 @@ import { countRecords, pull } from '../../../crm/mirror.js'
 import { holdRun } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, storeKey } from '../../context/credentials.js'
-import { connectorFor, openCrm, openCrmRecords } from '../../context/crm.js'
+import { connectorFor, openCrm, openCrmRecords, openMirror } from '../../context/crm.js'
 import { UsageError } from '../../context/errors.js'
 import { checkSecret } from '../../context/home.js'
 import { interruptible, readStdin, readText } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
+import { printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { askSecret } from '../../output/prompt.js'
 import { countOf, formatNumber } from '../../output/text.js'
@@ -65,6 +67,20 @@ export const crmCommand: CommandFactory = ({ command, group }) =>
         },
         { columns: ['crm', 'kind', 'read', 'gone', 'records'] },
       ),
+    command('export', 'Write what was read as a table, with the id of each record in _crm_id')
+      .argument('<crm>', crmArgument)
+      .addArgument(new Argument('<kind>', 'companies or people').choices(crmKinds))
+      .run(async (context, { args: [crm = '', kind] }) => {
+        const list = await openMirror(context, crm, kind as CrmKind)
+        const suppressor = await context.suppressor()
+        await printRecords(context, async function* () {
+          for await (const batch of list.rows()) {
+            const suppressed = await suppressor?.areAbout(batch.map(({ fields }) => fields))
+            for (const [at, { cell }] of batch.entries())
+              if (!suppressed?.[at]) yield Object.fromEntries(list.columns.map((name) => [name, cell(name)]))
+          }
+        })
+      }),
     command('disconnect', 'Forget the key of an account, and what was read of it')
       .argument('<crm>', crmArgument)
       .printResult(async (context, { args: [crm = ''] }) => {

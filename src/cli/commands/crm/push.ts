@@ -67,15 +67,9 @@ export const pushCommand: CommandFactory = ({ command }) => {
       .printResult(
         async (context, invocation) => {
           const opened = await openCrmRecords(context)
-          const one = await findPush(opened, invocation)
-          const writes = await listWrites(opened.database, one.number)
-          const shown = writes.map(({ push: _, sentAt, ...rest }) => ({ ...rest, sent_at: isoTime(sentAt) }))
-          // Whoever is suppressed since is not shown.
-          const suppressor = await context.suppressor()
-          const left = suppressor ? ((await suppressor.records(shown)) ?? []) : shown
-          return { ...(await shownPush(opened, one)), writes: left }
+          return detailsOf(context, opened, await findPush(opened, invocation))
         },
-        { columns: ['step', 'row', 'action', 'state', 'record', 'fields', 'before', 'error'] },
+        { layout: (body) => showPush(body as Awaited<ReturnType<typeof detailsOf>>) },
       ),
   )
   push.addCommand(
@@ -134,6 +128,29 @@ async function shownPush({ database, locks }: OpenedCrm['records'], one: StoredP
     began_at: isoTime(one.beganAt),
     ended_at: isoTime(one.endedAt),
   }
+}
+
+async function detailsOf(context: Context, records: OpenedCrm['records'], one: StoredPush) {
+  const writes = (await listWrites(records.database, one.number)).map(({ push: _, sentAt, ...rest }) => ({
+    ...rest,
+    sent_at: isoTime(sentAt),
+  }))
+  // Whoever is suppressed since is not shown.
+  const suppressor = await context.suppressor()
+  const left = suppressor ? (((await suppressor.records(writes)) ?? []) as typeof writes) : writes
+  return { ...(await shownPush(records, one)), writes: left }
+}
+
+function showPush({ writes, ...push }: Awaited<ReturnType<typeof detailsOf>>): string {
+  const head = `${push.id} · ${push.crm} account ${push.account} · ${push.file} · ${push.mode} · ${push.state}`
+  const lines = writes.map(({ step, row, action, state, record, fields, before, error }) => {
+    const values = Object.entries(fields).map(([name, value]) =>
+      action === 'update' ? `${name} ${before[name] || '(empty)'} → ${value}` : `${name} ${value}`,
+    )
+    const what = [`row ${row}`, `${step} ${record ?? ''}`.trim(), `${action} (${state})`]
+    return `  ${what.join(' · ')}: ${values.join(', ')}${error === null ? '' : ` · ${error}`}`
+  })
+  return `${[head, ...lines].join('\n')}\n`
 }
 
 async function pushFile(outer: Context, { args: [file = ''], options }: Invocation<PushOptions>) {
@@ -352,6 +369,9 @@ function summaryOf(
 
 const mostShown = 5
 
+const shareOf = (part: number, all: number): string =>
+  part * 1_000 < all ? 'less than 0.1 %' : `${((part / all) * 100).toFixed(1)} %`
+
 /** Returns the lines that tell a person what a push would write, or has written. */
 function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): string[] {
   const { create, update, same, review, suppressed, repeated: again, invalid, mode, left_out: left } = report
@@ -380,6 +400,9 @@ function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): stri
     lines.push(`  invalid: ${formatNumber(count)}, ${reason}`)
   for (const [property, count] of Object.entries(left))
     lines.push(`  left out: ${countOf(count, 'value', 'values')} that ${property} does not take`)
+  const mapped = Object.entries(report.mapping).map(([property, column]) => `${property} <- "${column}"`)
+  if (!isDone) lines.push(`  ${mapped.join(', ')}`)
+  if (!isDone && report.unused.length > 0) lines.push(`  Not written: ${report.unused.join(', ')}`)
   if (isDone) return [...lines, `To undo: prospect push undo ${report.push}`]
   for (const { id, values, before, line } of plan.rows
     .filter((one) => one.action === 'update')
@@ -390,8 +413,7 @@ function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): stri
         .join(', ')}`,
     )
   const { left_today: today, calls } = report
-  const share =
-    today === null || today === 0 ? '' : `, ${((calls / today) * 100).toFixed(1)} % of what is left today`
+  const share = today === null || today === 0 ? '' : `, ${shareOf(calls, today)} of what is left today`
   lines.push(`${countOf(calls, 'call', 'calls')} (${report.unit})${share}`)
   if (report.one_by_one > 1)
     lines.push(
