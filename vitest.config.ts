@@ -4,7 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The files that take longest with `--long`, then those that do without, the longest first. */
 const longest = [
   'providers/killed',
+  'providers/vendors',
   'flows/killed',
+  'flows/stray-answers',
+  'flows/command',
   'cli/runs/twice',
   'mcp/tools',
   'runs/input/generated-tables',

@@ -99,7 +99,9 @@ export class AskedAbout {
       company.some((key) => other.sites.has(key)) && asked.sites.size > 0 && !isAmong(company, asked.sites)
     const fitsBetter = (other: Question) => {
       const theirs = fitOf(words, other)
-      return theirs > fit || (theirs === fit && fit > 0 && isElsewhere(other))
+      return (
+        theirs > fit || (theirs === fit && fit > 0 && (isElsewhere(other) || isNamesake(words, asked, other)))
+      )
     }
     const isBetterFit = people.some(fitsBetter)
     if (own.length > 0 || isBetterFit) return isBetterFit
@@ -289,6 +291,16 @@ function hasPart(word: string, part: string): boolean {
 /** How many of the names of a person are among words. */
 const fitOf = (words: readonly string[], { firstNames, lastNames }: Question): number =>
   [firstNames, lastNames].filter((names) => isNamed(words, names)).length
+
+/**
+ * Whether words have all family names of another one, and not all of the one who was asked about: an answer about Ana García
+ * Ruiz is none about Ana García López. A shorter spelling of the same name is nobody else.
+ */
+function isNamesake(words: readonly string[], asked: Question, other: Question): boolean {
+  const said = new Set(words)
+  const isWhole = ({ lastNames }: Question) => [...lastNames].every((name) => said.has(name))
+  return !isWhole(asked) && isWhole(other) && [...other.lastNames].some((name) => !asked.lastNames.has(name))
+}
 
 function readSubject(subject: Fields) {
   const text = (...fields: readonly string[]) => firstText(...fields.map((field) => subject[field])) ?? ''

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
-import { sample } from '../support/effort.js'
+import { sample, tries } from '../support/effort.js'
 
 const here = perTest(machine)
 
@@ -19,6 +19,10 @@ const habits = {
   'the other one of a pair': (at: number) => at ^ 1,
   'any other row': (at: number) => at + 7,
 } as const
+
+/** A family name of letters alone for each row. */
+const familyName = (at: number) =>
+  String(at).replace(/\d/g, (digit) => 'ba de fi go hu ka le mi no pu'.split(' ')[Number(digit)] ?? '')
 
 /** What a row asks with, and what the address answers about it; each says in `mark` whose answer it is. */
 const addresses: Readonly<
@@ -54,13 +58,22 @@ const addresses: Readonly<
   },
   'people, with their names': {
     header: 'first_name,last_name,company_name,company_domain',
-    cells: (at) => `${['Ada', 'Bob', 'Zoë'][at % 3]},King ${at},Company ${at % 9},c-${at % 9}.example`,
+    cells: (at) =>
+      `${['Ada', 'Bob', 'Zoë'][at % 3]},King ${familyName(at)},Company ${at % 9},c-${at % 9}.example`,
     answer: (at) => ({
       person: {
         firstName: ['Ada', 'Bob', 'Zoë'][at % 3],
-        lastName: `King ${at}`,
+        lastName: `King ${familyName(at)}`,
         company: `Company ${at % 9}`,
       },
+      mark: at,
+    }),
+  },
+  'people, with one family name in common': {
+    header: 'first_name,last_name,company_name,company_domain',
+    cells: (at) => `Ana,García ${familyName(at)},Acme,acme.example`,
+    answer: (at) => ({
+      person: { firstName: 'Ana', lastName: `García ${familyName(at)}`, company: 'Acme' },
       mark: at,
     }),
   },
@@ -127,7 +140,7 @@ const namesakes: typeof addresses = {
   },
 }
 
-const rows = 300
+const rows = tries(100, 300)
 const nthOf = { 'to every request': 1, 'to every eighth request': 8 } as const
 
 /** An address that answers some requests with the answer about another row. */

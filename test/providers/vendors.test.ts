@@ -954,14 +954,15 @@ describe('two processes that have one question to a vendor', () => {
       .replace('body.success == true', 'status == 402')
       .replace('{ when: "item.phone', '{ when: "status == 402", is: failed }, { when: "item.phone')
     await addProvider(here, `max_cost_per_day: 10\n${refusing}`)
-    const lookUp = () =>
+    const lookUp = (more: string) =>
       here.run(
-        'contacts waterfall --sync --enrichment-type phone --linkedin-url https://www.linkedin.com/in/p1',
+        `contacts waterfall --sync --enrichment-type phone --linkedin-url https://www.linkedin.com/in/p1 ${more}`,
         { env: { PROSPECT_DNS: dns.address } },
       )
-    const one = lookUp()
+    const one = lookUp('')
     await until(() => polls.length === 1)
-    const other = lookUp()
+    // A lookup of its own: an equal one would wait for the first, and ask nobody.
+    const other = lookUp('--refresh')
     await until(() => polls.length === 2)
     for (const response of polls) response.writeHead(402).end('{}')
     for (const { stdout, stderr } of [await one, await other])
