@@ -90,7 +90,7 @@ async function startNode(folder: string, at: number, etcdPort: number, isSynchro
     .replaceAll('/var/lib/postgresql/15/main', join(own, 'data'))
   const settings = parse(text)
   // A way of its own to etcd for each node, which is no member that etcd knows.
-  settings.etcd3 = { hosts: [`127.0.0.1:${etcd.port}`], use_proxies: true }
+  settings.etcd = { hosts: [`127.0.0.1:${etcd.port}`], use_proxies: true }
   settings.bootstrap.dcs.synchronous_mode = isSynchronous
   settings.bootstrap.dcs.postgresql.parameters.max_slot_wal_keep_size = '128MB'
   settings.postgresql.parameters = {
@@ -167,6 +167,7 @@ export async function startCluster(folder: string, isSynchronous: boolean) {
   mkdirSync(join(folder, 'etcd'), { mode: 0o700 })
   const etcd = run(folder, 'etcd', [
     '/usr/bin/etcd',
+    '--enable-v2',
     ...[
       '--data-dir',
       join(folder, 'etcd'),

@@ -61,7 +61,8 @@ const kinds: readonly Change[] = [
   },
   {
     name: 'disk full',
-    limit: afterNode,
+    // The server lives, and refuses what it has no room for: no reason for Patroni to replace it.
+    limit: ttl + 10 + soon,
     act: (leader) => leader.fill(),
     heal: (leader) => leader.clear(),
     lasts: ttl + 10,
