@@ -177,7 +177,8 @@ export const lookupExtras = z.strictObject({
 const columns = () => texts().optional().describe('The columns, in this order (default: all)')
 const layout = () => text().optional().describe('The system whose import reads the file')
 
-const crmSettings = () =>
+/** What a push does, beside its rows. */
+export const crmSettings = () =>
   z.strictObject({
     mode: z.enum(pushModes).optional().describe('What is written (default: fill)'),
     map: z

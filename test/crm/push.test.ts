@@ -183,6 +183,46 @@ describe('prospect push', () => {
     expect([result.code, crm.contacts.live().length]).toEqual([11, 2])
   })
 
+  it('takes mapping, words for options and owner from a file, and refuses settings that there are not', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0 })
+    const file = csv('companies.csv', 'domain,Sector', 'a.example,Shops')
+    csv(
+      'push.yaml',
+      'owner: john@us.example',
+      'map: { industry: Sector }',
+      'values: { industry: { shops: RETAIL } }',
+    )
+    expect((await pushed(`${file} --settings push.yaml`)).code).toBe(0)
+    expect(crm.companies.live()[0]?.fields).toMatchObject({ industry: 'RETAIL', hubspot_owner_id: '502' })
+    csv('wrong.yaml', 'modus: fill')
+    const wrong = await push(`${file} --settings wrong.yaml --dry-run`)
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('modus')])
+    const nobody = await push(`${file} --owner nobody@us.example --dry-run`)
+    expect([nobody.code, nobody.stderr]).toEqual([2, expect.stringContaining('jane@us.example')])
+  })
+
+  it('shows at a terminal what it would write, and writes after a yes only', async () => {
+    const crm = await hubspot({ companies: 1, contacts: 0 })
+    const file = csv('companies.csv', 'domain,industry', 'new.example,Retail')
+    const no = await own.run(`push ${file} --to hubspot`, { typed: [['Write to', '\r']] })
+    expect([no.code, crm.companies.live().length]).toEqual([16, 1])
+    expect(no.stderr).toContain('LIVE')
+    const yes = await own.run(`push ${file} --to hubspot`, { typed: [['Write to', 'y\r']] })
+    expect([yes.code, crm.companies.live().length]).toEqual([0, 2])
+  })
+
+  it('is one at a time for an account', async () => {
+    const crm = await hubspot({ companies: 1, contacts: 0 })
+    const file = csv('companies.csv', 'domain,industry', 'new.example,Retail')
+    let second: number | undefined
+    const meanwhile = async () => {
+      second = (await push(`${file} --yes`)).code
+    }
+    crm.at({ write: 1, path: /create/ }, { before: meanwhile })
+    const first = await push(`${file} --yes`)
+    expect([first.code, second, crm.companies.live().length]).toEqual([0, 15, 2])
+  })
+
   it('refuses more new records than --max-creates permits', async () => {
     const crm = await hubspot({ companies: 0, contacts: 0 })
     const file = csv('companies.csv', 'domain', 'a.example', 'b.example')

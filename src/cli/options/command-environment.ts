@@ -312,6 +312,8 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   keyFile: ['--key-file', 'read'],
   output: ['-o', 'write'],
   rejects: ['--rejects', 'write'],
+  review: ['--review', 'write'],
+  settings: ['--settings', 'read'],
   summaryJson: ['--summary-json', 'write'],
   log: ['--log', 'write'],
 }

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { Fields } from '../../../api/values/objects.js'
@@ -26,7 +27,7 @@ import { holdRun } from '../../../runs/records.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { type OpenedCrm, openCrm, openCrmRecords } from '../../context/crm.js'
-import { interruptible } from '../../context/io.js'
+import { interruptible, readText } from '../../context/io.js'
 import {
   among,
   type CommandFactory,
@@ -96,6 +97,10 @@ const pushOptions = optionRows({
     repeated,
   ],
   fields: ['<names>', 'change only these properties of records that are there: a,b,c'],
+  settings: [
+    '<file>',
+    'more settings (YAML): mode, map, values, fields, owner, max_creates, as the output of a flow has them',
+  ],
   owner: ['<email>', 'who owns the records that are created'],
   maxCreates: ['<n>', 'refuse to create more records than this', whole],
   dryRun: ['', 'only show what would be written; prints the digest for --apply'],
@@ -163,18 +168,25 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     rejects: pathOf('--rejects', rejects, context.streams),
     review: pathOf('--review', review, context.streams),
   }
+  const written = await settingsIn(context, options.settings)
   const asked: PushAsked = {
-    mode: options.mode ?? 'fill',
+    mode: options.mode ?? written.mode ?? 'fill',
     kind: options.kind,
-    map: options.map ?? [],
-    values: {},
-    fields: options.fields?.split(',').map((name) => name.trim()),
-    owner: options.owner,
+    map: [...pairsOf(written), ...(options.map ?? [])],
+    values: written.values ?? {},
+    fields: options.fields?.split(',').map((name) => name.trim()) ?? written.fields,
+    owner: options.owner ?? written.owner,
   }
   const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
   return interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, to, signal)
-    const given = { ...asked, file: table.path, apply, dryRun, maxCreates: options.maxCreates }
+    const given = {
+      ...asked,
+      file: table.path,
+      apply,
+      dryRun,
+      maxCreates: options.maxCreates ?? written.max_creates,
+    }
     const { plan, refused, push } = await pushTable(context, opened, table, given, signal)
     await writeRows(context, table, paths.review, '--review', plan.rows.filter(isForReview), signal)
     const failed = new Map(refused.map((one) => [one.row, one.error]))
@@ -189,18 +201,27 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
   })
 }
 
+const pairsOf = ({ map = {} }: CrmSettings): string[] =>
+  Object.entries(map).map(([property, column]) => `${property}=${column.replace(/^input\./, '')}`)
+
+async function settingsIn({ streams }: Context, file: string | undefined): Promise<CrmSettings> {
+  if (file === undefined) return {}
+  const { readCrmSettings } = await import('../../../flows/crm-settings.js')
+  return readCrmSettings(await readText(streams, resolve(streams.cwd, file), '--settings'), file)
+}
+
 /** Writes the rows of a flow to a CRM, as `push` does. What is not written is told. */
 export async function pushRows(
   outer: Context,
   crm: string,
-  { mode = 'fill', map = {}, values = {}, fields, owner, max_creates: maxCreates }: CrmSettings,
+  settings: CrmSettings,
   file: string,
   kind: CrmKind,
 ): Promise<void> {
   // Whoever started the flow has seen what it does.
   const context = outer.withGlobals({ fields: undefined, yes: true })
-  const pairs = Object.entries(map).map(([property, path]) => `${property}=${path.replace(/^input\./, '')}`)
-  const asked: PushAsked = { mode, kind, map: pairs, values, fields, owner }
+  const { mode = 'fill', values = {}, fields, owner, max_creates: maxCreates } = settings
+  const asked: PushAsked = { mode, kind, map: pairsOf(settings), values, fields, owner }
   const table = await openListFile(listPorts(context), file, 'output')
   await interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, crm, signal)
