@@ -188,6 +188,24 @@ it('submits work once whatever a poll answers, and asks again for what outlived 
   expect(vendor.polledElsewhere).toEqual([])
 })
 
+it.each([
+  ['it is out of credits', 'Broke', 'out_of_credits'],
+  ['it does not know the key', 'Badkey', 'invalid_key'],
+])('gives a vendor no more work for now that says to a poll that %s', async (_, name, reason) => {
+  const vendor = closeAfterTest(await jobVendor())
+  await here.run('init')
+  await addProvider(here, file(vendor.origin))
+  const lookUp = (last: string) => {
+    here.write('people.csv', `first_name,last_name,domain\nAda,${last},acme.example\n`)
+    return here.run(argv('--summary-json', 'sum.json'), { env: ownEnv() })
+  }
+  await lookUp(name)
+  await lookUp('King')
+  expect([...vendor.submitted.keys()]).toEqual([name])
+  const { not_asked } = JSON.parse(here.read('sum.json')) as { not_asked: object[] }
+  expect(not_asked).toEqual([{ provider: 'acmejobs', reason, rows: 1 }])
+})
+
 it.each(tries(['submit', 'poll', 'answer'], ['submit', 'poll', 'answer', 'submit', 'poll', 'answer']))(
   'submits no work twice that is killed at a %s',
   async (where) => {

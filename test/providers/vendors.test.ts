@@ -345,20 +345,25 @@ describe('a request to a vendor', () => {
     ['ratelimit-reset', '1'],
     ['ratelimit', '"minute";r=0;t=1'],
   ])('is repeated when the vendor says with %s, and not when its file does', async (header, value) => {
-    let until = 0
+    const refusedAt = new Map<string, number>()
+    let early = 0
     const seen = await withAnswers(
       byNameKind('email', '{ get: /find, query: { last: "{last_name}" } }', emailOutcomes, ...emailResult),
       ({ url }) => {
-        if (until === 0) until = Date.now() + 900
-        return Date.now() < until
-          ? [429, {}, { [header]: value }]
-          : [200, { email: `${url.searchParams.get('last')?.toLowerCase()}@acme.example` }]
+        const name = String(url.searchParams.get('last')).toLowerCase()
+        const before = refusedAt.get(name)
+        if (before === undefined) {
+          refusedAt.set(name, Date.now())
+          return [429, {}, { [header]: value }]
+        }
+        if (Date.now() - before < 900) early++
+        return [200, { email: `${name}@acme.example` }]
       },
     )
     const rows = await batch(numbered(12, 'King'))
     expect(rows.map((row) => row.email)).toEqual(numbered(12, 'king').map((name) => `${name}@acme.example`))
     // Each row that was refused is sent once again, after the second that the vendor wants.
-    expect(seen).toHaveLength(24)
+    expect([seen.length, early]).toEqual([24, 0])
   })
 
   it('is not waited for where the vendor wants to be left alone for hours', async () => {
@@ -539,6 +544,27 @@ describe('a vendor', () => {
     const urls = numbered(30, 'https://www.linkedin.com/in/p')
     const rows = await batch(urls)
     expect(rows.map((row) => row.phone)).toEqual(urls.map(phoneOf))
+  })
+
+  it('that answers several rows at once gives each row its own, and is asked about the rest of them apart', async () => {
+    const kind = byNameKind(
+      'phone',
+      '{ post: /phones, body: { items: [{ id: "{row}", url: "{network_url}" }] } }',
+      'batch: { size: 4, items: body.data, by: id }',
+      'outcomes: [{ when: "item.phone != null", is: found }, { when: "true", is: not_found }]',
+      'result: { phone: item.phone }',
+      'cost: { found: 1 }',
+    ).replace('[[first_name, last_name, domain]]', '[[network_url]]')
+    const seen = await withAnswers(kind, ({ body }) => {
+      const { items } = JSON.parse(body) as { items: { id: string; url: string }[] }
+      const data = items.map(({ id, url }) => ({ id, phone: url.includes('none') ? null : phoneOf(url) }))
+      return [200, { data: data.reverse() }]
+    })
+    const urls = [...numbered(9, 'https://www.linkedin.com/in/p'), 'https://www.linkedin.com/in/none']
+    const rows = await batch(urls)
+    expect(rows.map((row) => row.phone)).toEqual([...urls.slice(0, -1).map(phoneOf), ''])
+    const sizes = seen.map(({ body }) => (JSON.parse(body) as { items: unknown[] }).items.length)
+    expect([Math.max(...sizes), sizes.reduce((sum, size) => sum + size, 0)]).toEqual([4, 10])
   })
 
   it('that fails five times in a row is left alone, and rows say so, also in a process that began long ago', async () => {
