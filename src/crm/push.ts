@@ -204,7 +204,8 @@ export async function executePush(
         step,
         open.filter((one) => one.action === action),
       )) {
-        refused.push(...(await writeBatch(ports, push, step, action, portion)))
+        const left = action === 'update' ? await unchangedOf(ports, step, portion) : portion
+        refused.push(...(await writeBatch(ports, push, step, action, left)))
         rows += portion.length
         ports.onRows(rows)
       }
@@ -215,6 +216,32 @@ export async function executePush(
     refused.push(...(await associateAll(ports, push, plan.rows, handled('association'))))
   }
   return refused
+}
+
+/**
+ * Returns the rows whose records have still what was read of them, with what may be written of each: what somebody filled or
+ * changed meanwhile stays.
+ */
+async function unchangedOf(
+  { connector }: PushPorts,
+  step: CrmKind,
+  rows: readonly PlannedRow[],
+): Promise<readonly PlannedRow[]> {
+  const properties = [...new Set(rows.flatMap(({ values }) => Object.keys(values)))]
+  const ids = rows.flatMap(({ id }) => id ?? [])
+  const records = new Map(
+    (await readAll(connector, step, 'id', ids, properties)).map((record) => [record.id, record]),
+  )
+  return rows.filter((row) => {
+    const record = records.get(row.id ?? '')
+    // One that is gone is refused by the CRM itself.
+    if (!record) return true
+    const left = Object.entries(row.values).filter(
+      ([name]) => (record.values[name] ?? '') === (row.before[name] ?? ''),
+    )
+    row.values = Object.fromEntries(left)
+    return left.length > 0
+  })
 }
 
 /** Returns what is written at a time. What could not be found again for certain after a kill goes one by one. */
@@ -266,6 +293,7 @@ async function writeBatch(
   attempt = 1,
 ): Promise<readonly RefusedRow[]> {
   checkSignal(ports)
+  if (rows.length === 0) return []
   const { database, now, account } = ports
   await database.transaction(async (connection) => {
     for (const row of rows) {

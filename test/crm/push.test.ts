@@ -43,7 +43,7 @@ describe('prospect push', () => {
     )
     const before = crm.companies.snapshot()
     const shown = await push(`${file} --dry-run`)
-    expect(shown.json).toMatchObject({ is: 'LIVE', create: 1, update: 2, same: 0, calls: 2 })
+    expect(shown.json).toMatchObject({ is: 'LIVE', create: 1, update: 2, same: 0, calls: 3 })
     const refused = await push(file)
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--apply')])
     expect(crm.companies.diff(before)).toEqual([])
@@ -70,6 +70,37 @@ describe('prospect push', () => {
     const other = (await push(`${file} --dry-run`)).json as { digest: string }
     csv('companies.csv', 'domain,industry', 'company-2.example,Retail')
     expect((await push(`${file} --apply ${other.digest}`)).code).toBe(2)
+  })
+
+  it('keeps what others have filled since the records were read', async () => {
+    const crm = await hubspot({ companies: 4, contacts: 0 })
+    const file = csv(
+      'companies.csv',
+      'domain,industry,city',
+      'new.example,Retail,Bonn',
+      'company-1.example,Retail,Bonn',
+      'company-2.example,Retail,',
+    )
+    const id = (at: number) => crm.companies.live()[at]?.id ?? ''
+    const others = () => {
+      crm.companies.change(id(1), { industry: 'INTERNET' })
+      crm.companies.change(id(2), { industry: 'MACHINERY' })
+    }
+    crm.at({ write: 1, path: /create/ }, { after: others })
+    const result = await push(`${file} --yes`)
+    expect(result.code).toBe(0)
+    const fields = crm.companies.live().map(({ fields: { industry, city } }) => [industry, city])
+    expect(fields.slice(1, 3)).toEqual([
+      ['INTERNET', 'Bonn'],
+      ['MACHINERY', undefined],
+    ])
+    expect((await own.run('push undo --last --yes --json')).json).toMatchObject({
+      restored: 1,
+      archived: 1,
+      kept: [],
+    })
+    expect(crm.companies.live()[1]?.fields).toMatchObject({ industry: 'INTERNET' })
+    expect(crm.companies.live()[1]?.fields.city).toBeUndefined()
   })
 
   it('changes filled fields only with overwrite, and only those that are named', async () => {

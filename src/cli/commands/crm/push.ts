@@ -352,7 +352,7 @@ function summaryOf(
     ).length
   const one = single(mapping.kind, rows) + single('companies', companies)
   const many = (creates[0] ?? 0) + (creates[1] ?? 0) - one
-  const requests = one + portions(many) + portions(count('update')) + portions(association) * 2
+  const requests = one + portions(many) + portions(count('update')) * 2 + portions(association) * 3
   const { unit, perDay, leftToday } = connector.limits()
   const reasons: Record<string, number> = {}
   for (const { action, reason } of rows)
