@@ -1,4 +1,5 @@
 import { isRefusal, Refusal } from '../api/calls/errors.js'
+import { keysOf, keyText } from '../identity/keys.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
 import type { StoredAccount } from './accounts.js'
 import {
@@ -612,13 +613,16 @@ const same = (one: string | undefined, other: string): boolean =>
 const hasAll = (values: CrmValues, fields: CrmValues): boolean =>
   Object.entries(fields).every(([name, value]) => same(values[name], value))
 
-/** Whether a record has what was written of the properties that are mirrored. */
+/** Whether a record is about whom a write was about: a CRM may spell numbers, addresses and domains otherwise. */
 function hasMirrored(connector: CrmConnector, kind: CrmKind, values: CrmValues, fields: CrmValues): boolean {
-  const names = mirroredOf(connector, kind)
-  const known = Object.entries(fields).filter(([name]) => names.includes(name))
-  return known.length > 0 && known.every(([name, value]) => same(values[name], value))
+  const subject = kind === 'people' ? 'person' : 'company'
+  const keysIn = (of: CrmValues) =>
+    connector.identities(kind, of).flatMap((one) => keysOf(subject, one).slice(0, 1))
+  const theirs = keysIn(values).map((key) => keyText(subject, key))
+  const own = keysIn(fields).map((key) => keyText(subject, key))
+  if (own.length > 0) return own.some((key) => theirs.includes(key))
+  return Object.keys(fields).length > 0 && hasAll(values, fields)
 }
 
-/** Whether a record was created by a write: it has all that was written, and is no older. */
-const isOurs = (record: CrmRecord, { fields, sentAt }: StoredWrite): boolean =>
-  record.createdAt >= sentAt - clocksMs && hasAll(record.values, fields)
+/** Whether a record that is about the same was created by a write: it is no older. */
+const isOurs = ({ createdAt }: CrmRecord, { sentAt }: StoredWrite): boolean => createdAt >= sentAt - clocksMs

@@ -309,6 +309,19 @@ describe('prospect push', () => {
     expect(crm.companies.duplicates('domain')).toEqual([])
   })
 
+  it('knows what it created also where the CRM spells values otherwise', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0 })
+    const spell = () => {
+      const [created] = crm.companies.live()
+      crm.companies.change(created?.id ?? '', { domain: 'A.example', numberofemployees: '12.0' })
+    }
+    crm.at({ write: 1, path: /create/ }, { after: spell })
+    crm.at({ write: 1, path: /create/ }, { cut: 'after' })
+    const file = csv('companies.csv', 'name,domain,headcount', 'A,a.example,12')
+    expect((await push(`${file} --yes`)).code).toBe(0)
+    expect(crm.companies.live()).toHaveLength(1)
+  })
+
   it('creates companies in batches once the account has our key', async () => {
     const crm = await hubspot({ companies: 0, contacts: 0 }, '--create-key')
     const file = csv('companies.csv', 'domain', ...Array.from({ length: 150 }, (_, at) => `c${at}.example`))
