@@ -243,6 +243,7 @@ const messages: Readonly<Record<string, Message>> = {
   'crm.base_url': { text: '"{baseUrl}" is no address of an API.', hint: 'It begins with https://' },
   'crm.denied': { text: ({ crm, status, sentence, scopes }) => `${crm} ${status === 401 ? 'does not accept the key' : `does not permit this to the key${(scopes as string[]).length > 0 ? `, which lacks ${(scopes as string[]).join(', ')}` : ''}`}: ${withoutStop(String(sentence))}.`, hint: ({ crm, status }) => (status === 401 ? `Store a valid key: prospect crm connect ${crm}` : 'Add the permission in the settings of the account; nothing more was written.'), exit: exitCodes.key, code: 'key' },
   'crm.key_elsewhere': { text: 'The key of {crm} is not on this machine.', hint: 'prospect crm connect {crm}', exit: exitCodes.key, code: 'key' },
+  'crm.no_base_url': { text: 'Each account of {crm} has an address of its own.', hint: 'Name it with --base-url, such as https://yours.my.salesforce.com' },
   'crm.no_key': { text: 'No key was given for {crm}.', hint: 'Give it with --key-file FILE or --key-stdin.', exit: exitCodes.key, code: 'key' },
   'crm.not_connected': { text: 'No account of {crm} is connected.', hint: 'prospect crm connect {crm}' },
   'crm.not_pulled': { text: 'Nothing was read of {crm} yet.', hint: 'prospect crm pull {crm}' },

@@ -3,10 +3,19 @@ import { nearest } from '../api/values/nearest.js'
 import type { Driver } from '../storage/driver/connection.js'
 import type { CreateConnector, CrmKind } from './connector.js'
 import { createHubspot, hubspotUrl } from './hubspot.js'
+import { createPipedrive, pipedriveUrl } from './pipedrive.js'
+import { createSalesforce } from './salesforce.js'
 
-/** The CRMs, with their addresses. */
-const crms: Readonly<Record<string, { readonly url: string; readonly create: CreateConnector }>> = {
+interface Crm {
+  /** Undefined where each account has an address of its own. */
+  readonly url: string | undefined
+  readonly create: CreateConnector
+}
+
+const crms: Readonly<Record<string, Crm>> = {
   hubspot: { url: hubspotUrl, create: createHubspot },
+  pipedrive: { url: pipedriveUrl, create: createPipedrive },
+  salesforce: { url: undefined, create: createSalesforce },
 }
 
 export const crmNames: readonly string[] = Object.keys(crms)

@@ -94,6 +94,10 @@ export interface CrmConnector {
   readonly alsoRead: Readonly<Record<CrmKind, readonly string[]>>
   /** Properties that are written to new records only. */
   readonly onCreation: readonly string[]
+  /** Properties that the CRM fills by itself from others. */
+  readonly derived: readonly string[]
+  /** Whether what has changed may be told later than it was written. */
+  readonly changesLag: boolean
   /** The property with the owner's id. */
   readonly owner: string
   readonly costs: Readonly<Record<'list' | 'read' | 'write', CrmCost>>

@@ -1,5 +1,6 @@
 import { Refusal } from '../api/calls/errors.js'
 import { type Fields, isObject, resultOr, withoutUndefined } from '../api/values/objects.js'
+import { listOf, timeOf, wholeIn } from './answers.js'
 import {
   BatchRefused,
   type ConnectorGiven,
@@ -55,8 +56,9 @@ const fields = {
     first_name: 'firstname',
     last_name: 'lastname',
     email: 'email',
-    phone: 'phone',
+    // Before the phone: a number of that name is one, too.
     mobile: 'mobilephone',
+    phone: 'phone',
     title: 'jobtitle',
     company_name: 'company',
     network_profile_url: 'hs_linkedin_url',
@@ -191,6 +193,8 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
     fields,
     alsoRead,
     onCreation: ['hubspot_owner_id', 'lifecyclestage', 'hs_lead_status'],
+    derived: ['website'],
+    changesLag: true,
     owner: 'hubspot_owner_id',
     costs: {
       list: { records: atOnce, counts: 1 },
@@ -316,13 +320,8 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
   }
 }
 
-const wholeIn = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,12}$/.test(text.trim()) ? Number(text) : undefined
-
 const intervalOf = ({ headers }: CrmAnswer): number =>
   wholeIn(headers['x-hubspot-ratelimit-interval-milliseconds']) ?? defaultIntervalMs
-
-const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 const sentenceOf = ({ status, body }: CrmAnswer): string =>
   sentenceIn(isObject(body) ? body : {}) ?? `status ${status}`
@@ -392,11 +391,6 @@ function toRecord({ id, properties, createdAt, updatedAt }: Fields): CrmRecord {
     createdAt: timeOf(createdAt),
     changedAt: timeOf(updatedAt),
   }
-}
-
-const timeOf = (text: unknown): number => {
-  const ms = Date.parse(String(text ?? ''))
-  return Number.isNaN(ms) ? 0 : ms
 }
 
 const propertyTypes: Readonly<Record<string, CrmProperty['type']>> = {

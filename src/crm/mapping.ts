@@ -80,6 +80,7 @@ export function mapPush(
   const { kind, mapping } = list
   const schema = schemaOf[kind]
   const fields: Readonly<Record<string, string>> = connector.fields[kind]
+  const address = fields.email
   const names = header.map(normaliseName)
   const layout = Object.entries(layoutFields(connector.crm, kind))
   const found = new Map<string, PushColumn>()
@@ -132,7 +133,7 @@ export function mapPush(
       for (const { at, property } of columns) {
         const cell = cells[at]?.trim() ?? ''
         if (cell === '') continue
-        const value = toValue(property, cell, words[property.name] ?? {})
+        const value = toValue(property, cell, words[property.name] ?? {}, property.name === address)
         if (value === undefined) without.push(property.name)
         else values[property.name] = value
       }
@@ -164,9 +165,10 @@ const truths: Readonly<Record<string, string>> = {
 
 /** Returns a cell as a property takes it; `undefined` where it does not. */
 function toValue(
-  { name, type, options }: CrmProperty,
+  { type, options }: CrmProperty,
   cell: string,
   words: Readonly<Record<string, string>>,
+  isAddress: boolean,
 ): string | undefined {
   if (type === 'number') {
     const digits = /^-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(cell) ? cell.replaceAll(',', '') : cell
@@ -179,7 +181,7 @@ function toValue(
     const parts = cell.split(/[;,]/).map((part) => optionOf(options, part.trim(), words))
     return parts.every((part) => part !== undefined) ? parts.join(';') : undefined
   }
-  return name === 'email' ? toEmail(cell) : cell
+  return isAddress ? toEmail(cell) : cell
 }
 
 /** Returns the value of an option: it, else its label, else what the mapping says. */

@@ -1,7 +1,7 @@
+import { Refusal } from '../api/calls/errors.js'
 import { type Fields, isObject, once, withoutUndefined } from '../api/values/objects.js'
 import { listOf, timeOf, wholeIn } from './answers.js'
 import {
-  BatchRefused,
   type ConnectorGiven,
   type CrmAnswer,
   type CrmAssociation,
@@ -43,6 +43,7 @@ const fields = {
   companies: {
     name: 'name',
     website: 'website',
+    domain: 'website',
     network_url: 'linkedin',
     industry: 'industry',
     headcount: 'employee_count',
@@ -54,8 +55,9 @@ const fields = {
     first_name: 'first_name',
     last_name: 'last_name',
     email: 'emails',
-    phone: 'phones',
+    // Before the phone: a number of that name is one, too.
     mobile,
+    phone: 'phones',
     title: 'job_title',
   },
 } as const
@@ -239,6 +241,8 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
     fields,
     alsoRead,
     onCreation: ['owner_id', 'visible_to'],
+    derived: ['name', 'first_name', 'last_name'],
+    changesLag: false,
     owner: 'owner_id',
     costs: {
       list: { records: listedAtOnce, counts: tokens.list },
@@ -265,7 +269,7 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
       return [...(await fieldsOf[kind]()).map(toProperty), ...parts[kind]]
     },
     async createKey() {
-      throw new BatchRefused('Pipedrive keeps no field unique, so that a key of our own would not be one')
+      throw refused('Pipedrive keeps no field unique, so that a key of our own would not be one')
     },
     async owners() {
       const { data } = await get('v1/users')
@@ -304,6 +308,8 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
   }
 }
 
+const refused = (sentence: string) => new Refusal('crm.refused', { crm: 'pipedrive', sentence })
+
 const resetOf = ({ headers }: CrmAnswer): number => {
   const seconds = wholeIn(headers['x-ratelimit-reset'])
   return seconds === undefined ? defaultWaitMs : seconds * 1_000
@@ -319,7 +325,7 @@ function sentenceOf({ status, body }: CrmAnswer): string {
 
 /** Returns the body of a success. Of anything else the CRM's sentence is a refusal. */
 function expect(answer: CrmAnswer): Fields {
-  if (answer.status >= 300) throw new BatchRefused(sentenceOf(answer))
+  if (answer.status >= 300) throw refused(sentenceOf(answer))
   return isObject(answer.body) ? answer.body : {}
 }
 

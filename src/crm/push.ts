@@ -508,7 +508,7 @@ const openSql = `SELECT w.* FROM crm_writes w JOIN crm_pushes p ON p.number = w.
   WHERE p.crm = ? AND p.account = ? AND w.state = 'sent' ORDER BY w.push, w.step, w.row`
 
 /**
- * Finds out what became of writes whose answers did not come: by ids, by what is unique, or in the whole list, and never by a
+ * Finds out what became of writes whose answers did not come: by ids, by what is unique, or in the list, and never by a
  * search. What was not done is forgotten, so that it can be done.
  */
 export async function settleOpen(
@@ -562,7 +562,8 @@ export async function settleOpen(
       left = left.filter((one) => !asked.includes(one))
     }
     if (left.length === 0) continue
-    await pullKind(connector, kind, { database, now, onRecords: () => {}, signal: ports.signal }, 'all')
+    const wants = connector.changesLag ? 'all' : 'changes'
+    await pullKind(connector, kind, { database, now, onRecords: () => {}, signal: ports.signal }, wants)
     for await (const portion of mirrored(database, crm, kind))
       for (const { id, values } of portion)
         for (const one of left) {

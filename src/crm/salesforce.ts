@@ -1,3 +1,4 @@
+import { Refusal } from '../api/calls/errors.js'
 import { type Fields, isObject, once, withoutUndefined } from '../api/values/objects.js'
 import { listOf, timeOf, wholeIn } from './answers.js'
 import {
@@ -34,6 +35,7 @@ const fields = {
   companies: {
     name: 'Name',
     website: 'Website',
+    domain: 'Website',
     phone: 'Phone',
     industry: 'Industry',
     headcount: 'NumberOfEmployees',
@@ -46,8 +48,9 @@ const fields = {
     first_name: 'FirstName',
     last_name: 'LastName',
     email: 'Email',
-    phone: 'Phone',
+    // Before the phone: a number of that name is one, too.
     mobile: 'MobilePhone',
+    phone: 'Phone',
     title: 'Title',
     city: 'MailingCity',
     country: 'MailingCountry',
@@ -192,13 +195,12 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     })
     if (answer.status >= 300) throw new BatchRefused(errorOf(answer).sentence)
     const results = listOf(answer.body)
-    const now = Date.now()
     return writes.flatMap(({ ref, id, values }, at): CrmWritten[] => {
       const result = results[at]
       if (!result) return []
       if (result.success === true) {
         const own = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
-        return [{ ref, record: { id: String(result.id ?? id), values: own, createdAt: now, changedAt: now } }]
+        return [{ ref, record: { id: String(result.id ?? id), values: own, createdAt: 0, changedAt: 0 } }]
       }
       const [error] = listOf(result.errors)
       const sentence = `${String(error?.statusCode ?? 'FAILED')}: ${String(error?.message ?? 'it was refused')}`
@@ -242,6 +244,8 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     fields,
     alsoRead,
     onCreation: ['OwnerId', 'LeadSource'],
+    derived: [],
+    changesLag: false,
     owner: 'OwnerId',
     costs: {
       list: { records: listedAtOnce, counts: 1 },
@@ -275,7 +279,7 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
       // Who may see a new field is decided apart.
       const seen = listOf((await describe(kind)).fields).some(({ name }) => name === ownKey)
       if (seen) return ownKey
-      throw new BatchRefused(
+      throw refused(
         `the field ${type}.${ownKey} is there, and the user of the key may not edit it: an administrator permits it in its field-level security`,
       )
     },
@@ -313,11 +317,11 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     async archive(_, ids) {
       const search = new URLSearchParams({ ids: ids.join(','), allOrNone: 'false' })
       const answer = await ask('DELETE', `${data}/composite/sobjects?${search}`, { isRepeatable: true })
-      if (answer.status >= 300) throw new BatchRefused(errorOf(answer).sentence)
+      if (answer.status >= 300) throw refused(errorOf(answer).sentence)
       const failure = listOf(answer.body)
         .flatMap(({ errors }) => listOf(errors))
         .find(({ statusCode }) => statusCode !== 'ENTITY_IS_DELETED')
-      if (failure) throw new BatchRefused(`${String(failure.statusCode)}: ${String(failure.message)}`)
+      if (failure) throw refused(`${String(failure.statusCode)}: ${String(failure.message)}`)
     },
     associate: (pairs) => setCompanies(pairs.map(({ ref, person, company }) => ({ ref, person, company }))),
     async companiesOf(people) {
@@ -355,10 +359,12 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
         values: { AccountId: company },
       }))
       for (const one of await write('people', 'PATCH', '', writes, true))
-        if ('error' in one) throw new BatchRefused(one.error)
+        if ('error' in one) throw refused(one.error)
     }
   }
 }
+
+const refused = (sentence: string) => new Refusal('crm.refused', { crm: 'salesforce', sentence })
 
 /** Returns the session that was given for a key, such as the access token that `sf org display` prints. */
 const sessionIn = (key: string): string | undefined => (/^00D\w{12,15}!/.test(key) ? key : undefined)
@@ -379,7 +385,7 @@ function errorOf({ status, body }: CrmAnswer): { readonly code: string; readonly
 }
 
 function expect(answer: CrmAnswer): Fields {
-  if (answer.status >= 300) throw new BatchRefused(errorOf(answer).sentence)
+  if (answer.status >= 300) throw refused(errorOf(answer).sentence)
   return isObject(answer.body) ? answer.body : {}
 }
 

@@ -185,13 +185,10 @@ function touchedIn(
     (name) => values[name]?.toLowerCase() !== fields[name]?.toLowerCase(),
   )
   const more = Object.values(connector.fields[kind]).filter(
-    (name) => fields[name] === undefined && values[name] !== undefined && !derived.has(name),
+    (name) => fields[name] === undefined && values[name] !== undefined && !connector.derived.includes(name),
   )
   return [...own, ...more]
 }
-
-/** Properties that a CRM fills by itself from others. */
-const derived: ReadonlySet<string> = new Set(['website'])
 
 /** Gives records their values back. One that the CRM refuses is kept, with its sentence. */
 async function restoreAll(

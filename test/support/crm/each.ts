@@ -25,6 +25,8 @@ export interface OpenedCrm {
   readonly close: () => Promise<void>
   readonly emailOf: (fields: Fields) => string | undefined
   readonly domainOf: (fields: Fields) => string | undefined
+  /** Name of a person's address. */
+  readonly email: string
   /** Names of a person's title and of a company's industry, where the account has them. */
   readonly title: string
   readonly industry: string
@@ -40,6 +42,7 @@ export const openers = {
     return {
       ...fake,
       crm: 'hubspot',
+      email: 'email',
       key: hubspotKey,
       people: fake.contacts,
       companies: fake.companies,
@@ -54,6 +57,7 @@ export const openers = {
     return {
       ...fake,
       crm: 'pipedrive',
+      email: 'emails',
       key: pipedriveKey,
       people: fake.persons,
       companies: fake.organizations,
@@ -68,6 +72,7 @@ export const openers = {
     return {
       ...fake,
       crm: 'salesforce',
+      email: 'Email',
       key: salesforceKey,
       people: fake.contacts,
       companies: fake.accounts,

@@ -74,14 +74,14 @@ function condition(text: string): Test {
     const field = next()
     const operator = next().toUpperCase()
     if (operator === 'IN') {
-      const values: unknown[] = []
+      const values = new Set<unknown>()
       next()
       while (at < tokens.length && !isNext(')')) {
         const token = next()
-        if (token !== ',') values.push(literal(token))
+        if (token !== ',') values.add(comparable(literal(token)))
       }
       next()
-      return (fields) => values.some((value) => same(valueOfPath(fields, field), value))
+      return (fields) => values.has(comparable(valueOfPath(fields, field) ?? undefined))
     }
     const value = literal(next())
     return (fields) => compare(operator, valueOfPath(fields, field), value)

@@ -112,6 +112,7 @@ async function connect(
 ) {
   const { url } = crmOf(crm)
   const { baseUrl = url, allowTarget = [], createKey = false } = options
+  if (baseUrl === undefined) throw new Refusal('crm.no_base_url', { crm })
   if (!/^https?:\/\//i.test(baseUrl)) throw new Refusal('crm.base_url', { baseUrl })
   if (/^http:/i.test(baseUrl) && allowTarget.length === 0) throw new Refusal('crm.plain', { baseUrl })
   const key = await readKey(context, crm, options)

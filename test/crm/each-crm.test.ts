@@ -1,0 +1,143 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { machine } from '../support/command.js'
+import { connect, type OpenedCrm, openers, type Size } from '../support/crm/each.js'
+import { perTest } from '../support/each.js'
+import { tries } from '../support/effort.js'
+import { random } from '../support/killed-batch.js'
+import { launch, prospect } from '../support/processes.js'
+
+const own = perTest(machine)
+
+interface Report {
+  readonly push: string
+  readonly create: number
+  readonly update: number
+  readonly same: number
+  readonly suppressed: number
+  readonly refused: number
+  readonly new_companies: number
+  readonly calls: number
+  readonly digest: string
+}
+
+async function connected(crm: keyof typeof openers, size?: Size): Promise<OpenedCrm> {
+  const fake = await openers[crm](size)
+  onTestFinished(fake.close)
+  await connect(own, fake)
+  await own.run(['crm', 'pull', crm])
+  return fake
+}
+
+const names = ['Ada', 'Grace', 'Alan', 'Edsger', 'Barbara', 'Donald', 'Radia', 'Tim', 'Margaret', 'Niklaus']
+
+/** People who are there, at companies that are there, and as many who are not: half of them at a company that is not. */
+function people(of: number): string {
+  const rows = Array.from({ length: of }, (_, at) => {
+    const first = names[at % 10] ?? ''
+    const known = `company-${at % 10}.example`
+    if (at % 2 === 0) return `${first},Known ${at},${first.toLowerCase()}.${at}@${known},Engineer,${known}`
+    const domain = at % 4 === 1 ? known : `new-${at % 12}.example`
+    return `New,Person ${at},new.${at}@${domain},CEO,${domain}`
+  })
+  return `first_name,last_name,email,title,company_domain\n${rows.join('\n')}\n`
+}
+
+const push = async (crm: string, ...more: string[]) =>
+  own.run(['push', 'people.csv', '--to', crm, '--yes', '--json', ...more])
+
+const each = Object.keys(openers) as (keyof typeof openers)[]
+
+describe.each(each)('a push to %s', (crm) => {
+  it('creates who is missing with their companies, fills what is empty, and changes nothing else', async () => {
+    const fake = await connected(crm)
+    own.write('people.csv', people(20))
+    const before = fake.people.snapshot()
+    const result = await push(crm)
+    expect([result.code, result.stderr]).toEqual([0, expect.any(String)])
+    const report = result.json as Report
+    expect(report).toMatchObject({ create: 10, suppressed: 0, refused: 0 })
+    // Of the ten who are there, four have a title.
+    expect([report.update, report.same]).toEqual([6, 4])
+    const changed = fake.people.diff(before)
+    expect(changed.filter((one) => one.before === undefined)).toHaveLength(10)
+    for (const { before: had, after } of changed)
+      if (had) {
+        expect(had[fake.title]).toBeUndefined()
+        expect({ ...after, [fake.title]: undefined }).toEqual({ ...had, [fake.title]: undefined })
+      }
+    expect(fake.people.duplicates(fake.emailOf)).toEqual([])
+    expect(fake.companies.duplicates(fake.domainOf)).toEqual([])
+    expect(report.new_companies).toBe(
+      new Set(fake.companies.page(10, 100).map(({ fields }) => fake.domainOf(fields))).size,
+    )
+    const again = await push(crm)
+    expect(again.json).toMatchObject({ create: 0, update: 0, same: 20, push: null })
+  })
+
+  it('leaves out an address that is none', async () => {
+    const fake = await connected(crm, { contacts: 0, companies: 0 })
+    const rows = ['first_name,last_name,email,mobile', 'Ada,One,nope,+4912345', 'Ada,Two,ada@x.example,']
+    own.write('people.csv', `${rows.join('\n')}\n`)
+    expect((await push(crm)).json).toMatchObject({ left_out: { [fake.email]: 1 } })
+    expect(fake.people.live().map(({ fields }) => fake.emailOf(fields))).toEqual(['ada@x.example'])
+  })
+
+  it('is undone: what it filled is empty, what it created is archived, and what others touched stays', async () => {
+    const fake = await connected(crm)
+    own.write('people.csv', people(20))
+    const snapshots = [fake.people.snapshot(), fake.companies.snapshot()] as const
+    const { push: id } = (await push(crm)).json as Report
+    const theirs = fake.people.live().find(({ fields }) => fake.emailOf(fields) === 'new.1@company-1.example')
+    fake.people.change(theirs?.id ?? '', { [fake.title]: 'Founder' })
+    const undone = await own.run(['push', 'undo', id, '--yes', '--json'])
+    expect([undone.code, undone.stderr]).toEqual([11, expect.any(String)])
+    expect(undone.json).toMatchObject({
+      restored: 6,
+      archived: 9 + fake.companies.size - 10,
+      kept: [{ record: theirs?.id }],
+    })
+    expect(fake.people.diff(snapshots[0]).map((one) => one.id)).toEqual([theirs?.id])
+    expect(fake.companies.diff(snapshots[1])).toEqual([])
+  })
+
+  it('makes nothing twice when the connection is cut at any write, before or after it was done', async () => {
+    const fake = await connected(crm)
+    own.write('people.csv', people(20))
+    const snapshot = fake.people.snapshot()
+    const pick = random(Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000))
+    for (let at = 1; at < 40; at += 1 + pick(6))
+      fake.at({ write: at }, { cut: pick(2) === 0 ? 'before' : 'after' })
+    for (let attempt = 0; attempt < 20; attempt++) if ((await push(crm)).code === 0) break
+    expect(fake.people.diff(snapshot).filter((one) => one.before === undefined)).toHaveLength(10)
+    expect(fake.people.duplicates(fake.emailOf)).toEqual([])
+    expect(fake.companies.duplicates(fake.domainOf)).toEqual([])
+  })
+
+  it('makes nothing twice when the process is killed at any write, and is undone after it', async () => {
+    const fake = await connected(crm)
+    own.write('people.csv', people(20))
+    const snapshots = [fake.people.snapshot(), fake.companies.snapshot()] as const
+    const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+    const pick = random(seed)
+    const start = () =>
+      launch(prospect, ['push', 'people.csv', '--to', crm, '--yes', '--json'], own.home, {
+        PROSPECT_HOME: own.home,
+      })
+    for (let kill = 0; kill < tries(3, 12); kill++) {
+      const child = start()
+      const moment = { write: 1 + pick(crm === 'hubspot' ? 3 : 8) }
+      const shot = () => child.kill('SIGKILL')
+      fake.at(moment, pick(2) === 0 ? { before: shot } : { after: shot })
+      await child
+    }
+    const last = await start()
+    expect([last.exitCode, last.stderr, seed]).toEqual([0, expect.any(String), seed])
+    expect(fake.people.diff(snapshots[0]).filter((one) => one.before === undefined)).toHaveLength(10)
+    expect(fake.people.duplicates(fake.emailOf)).toEqual([])
+    expect(fake.companies.duplicates(fake.domainOf)).toEqual([])
+    for (const { id } of await own.json<{ id: string }[]>('push list'))
+      await own.run(['push', 'undo', id, '--yes'])
+    expect(fake.people.diff(snapshots[0])).toEqual([])
+    expect(fake.companies.diff(snapshots[1])).toEqual([])
+  }, 120_000)
+})
