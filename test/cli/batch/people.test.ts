@@ -81,6 +81,16 @@ describe('leads search --csv', () => {
     expect([found(), await profilesUsed()]).toEqual([expected, profiles])
   })
 
+  it('counts each profile against --max-profiles also where a row asks for one only', async () => {
+    const one = whole.replace('--limit 2', '--limit 1')
+    await ends(here.run(`${one} --max-profiles 3`), 12, 'Budget reached: 3 profiles for this run')
+    expect(await profilesUsed()).toBe(3)
+    expect((await here.run(`${one} --max-profiles 3`)).code).toBe(12)
+    expect(await profilesUsed()).toBe(3)
+    await ends(here.run('runs resume --last --max-profiles 6'), 0)
+    expect(await profilesUsed()).toBe(5)
+  })
+
   it('keeps what a selection wants: a condition on people, columns, the layout of a CRM', async () => {
     await search(`--where 'lead.last_name.endsWith("-1")' --columns "Record ID,lead.last_name"`)
     expect(rowsOf('out.csv')).toEqual(
