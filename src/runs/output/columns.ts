@@ -211,10 +211,14 @@ function usualColumns(request: ResultRequest, many: Many | undefined): ResultCol
   const columns = askedColumns(request, many)
   const left = request.choices?.sources ? [] : sourceColumns
   const kept = columns.filter((column) => !left.includes(column.name) && !isUnusual(column, request))
-  if (!request.choices?.sources) return kept
-  const show = (list: unknown) => Array.isArray(list) && notAskedText(list)
-  return kept.map((column) => (column.name === 'not_asked' ? { ...column, show } : column))
+  return request.choices?.sources ? kept.map(readable) : kept
 }
+
+/** Returns a column whose cells a person can read. */
+const readable = (column: ResultColumn): ResultColumn =>
+  column.name === 'not_asked'
+    ? { ...column, show: (list: unknown) => Array.isArray(list) && notAskedText(list) }
+    : column
 
 function askedColumns(
   { operation, shape, constants }: ResultRequest,
@@ -310,12 +314,18 @@ export interface OutputRow extends CsvRow {
 /** The column of a rejects file that says why a row is invalid; where such a file is the input, it is overwritten. */
 const reasonColumn = '_reason'
 
+/** A column of the input, and the result that is written there. */
+interface CompletedColumn {
+  readonly at: number
+  readonly column: ResultColumn
+}
+
 /** A column of the input that results complete where its cells are empty. */
 type OnlyMissing = ReturnType<typeof findOnlyMissing>
 
 /**
  * Input columns in order, then results (`result.NAME` where the input has that name), then the status columns. The
- * result of `onlyMissing` has no separate column, nor has its status.
+ * result of `onlyMissing` has no separate column, nor has what is said about it.
  */
 export function createLayout(
   input: readonly string[],
@@ -323,16 +333,19 @@ export function createLayout(
   onlyMissing?: OnlyMissing,
 ): Layout<OutputRow> {
   const taken = new Set([...input, ...statusColumns])
-  const inPlace = [onlyMissing?.column.name, onlyMissing?.status?.column.name]
+  const inPlace = onlyMissing
+    ? [onlyMissing, ...onlyMissing.about, ...onlyMissing.notes].map(({ column }) => column.name)
+    : []
   const shown = results.filter(({ name }) => !inPlace.includes(name))
-  const completedIn = ({ cells, body }: OutputRow): readonly Pick<OnlyMissing, 'at' | 'column'>[] => {
+  const completedIn = ({ cells, body, status }: OutputRow): readonly CompletedColumn[] => {
     const cell = onlyMissing && cells[onlyMissing.at]
     if (!onlyMissing || !isMissing(cell)) return []
-    const { column, status } = onlyMissing
-    if (!isBlank(displayedCell(valueAt(body, column.path), column)))
-      return status ? [onlyMissing, status] : [onlyMissing]
+    const { column, about } = onlyMissing
+    // What an earlier run noted of a row that is asked again is over.
+    const notes = status === 'found' || status === 'not_found' ? onlyMissing.notes : []
+    if (!isBlank(displayedCell(valueAt(body, column.path), column))) return [onlyMissing, ...about, ...notes]
     // Where nothing was found, a word for no value stays.
-    return isBlank(cell) ? [onlyMissing] : []
+    return isBlank(cell) ? [onlyMissing, ...notes] : notes
   }
   const named = shown.map((column) => ({ ...column, name: freeName(column.name, taken) }))
   const paths = named.map(({ path }) => path)
@@ -409,14 +422,19 @@ export function findOnlyMissing(text: string, columns: readonly ResultColumn[], 
   const wanted = rest.join('=') || field
   const at = columnNamed(header, wanted)
   if (at < 0) throw new Refusal('map.no_column', { field, wanted, near: nearest(wanted, header), header })
-  const status = columns.find(({ name }) => name === `${field}_status`)
-  const statusAt = columnNamed(header, `${wanted}_status`)
+  const inInput = (name: string, own: string): CompletedColumn[] => {
+    const result = columns.find((one) => one.name === name)
+    const place = columnNamed(header, own)
+    return result && place >= 0 ? [{ at: place, column: readable(result) }] : []
+  }
   return {
     /** Position of the column. */
     at,
     column,
-    /** The status column of that value, which is filled together with it. */
-    status: status && statusAt >= 0 ? { at: statusAt, column: status } : undefined,
+    /** The columns about that value, which are filled together with it: its status, and who gave it. */
+    about: ['status', 'source'].flatMap((what) => inInput(`${field}_${what}`, `${wanted}_${what}`)),
+    /** What is noted of a row that is asked: who could not be, or whose answer was lost. */
+    notes: ['not_asked', 'answers_lost'].flatMap((name) => inInput(name, name)),
   }
 }
 
