@@ -13,7 +13,7 @@ import { count } from './load.js'
 import { hasPatroni, type PatroniNode, startCluster, ttl } from './patroni-nodes.js'
 import { grouped, listCounts, soak, some } from './soak.js'
 
-const changes = some(20, 6)
+const changes = some(20, 3)
 const clients = 6
 const database = 'prospect'
 /** Seconds until requests are answered again: after PostgreSQL died or handed over, and after all of its node has gone. */
@@ -302,7 +302,7 @@ async function soakOf(isSynchronous: boolean, times: number) {
   }
 }
 
-const charges = "SELECT coalesce(sum(amount), 0) AS n FROM movements WHERE kind = 'charge'"
+const charges = "SELECT coalesce(sum(amount), 0) AS n FROM movements WHERE kind IN ('charge', 'settle')"
 /** How long requests that were sent while a change lasted waited for the answer under their key, at most, by its kind. */
 const waitsOf = ({ asked, gaps }: Awaited<ReturnType<typeof soakOf>>) =>
   longestOf(
