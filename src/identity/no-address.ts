@@ -4,10 +4,26 @@ const hiddenMailbox = /\.{2,}|x{3,}/
 
 /** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
 const noMailbox =
-  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|e?mail|verified)$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$/
+  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$/
 const exampleMailbox =
-  /^(?:e?mail|name|user|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?)$/
-const exampleDomain = /^(?:domain|example|company|email|yourdomain|yourcompany)\.(?:com|net|org)$/
+  /^(?:e?mail|name|user(?:name)?|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?|test(?:[._-]?(?:user|mail|email))?\d*|example|sample|demo|foo|someone|somebody|abc|xyz|asdf)$/
+const exampleDomain =
+  /^(?:domain|example|company|e?mail|test|sample|demo|foo|your[._-]?domain|your[._-]?company|my[._-]?company|website|abc|xyz|asdf)\.(?:com|net|org|de|fr|co|io|invalid|test)$/
+
+/** Mailboxes at which nobody reads: no person's. */
+const robot =
+  /^(?:no|do[._-]?not|not|never|ne[._-]?pas)[._-]?(?:reply|respond|repondre)(?:[._+-].*)?$|^(?:mailer-daemon|postmaster|bounces?(?:[._+-].*)?)$/
+
+/** Whether an address is one at which nobody reads, such as `noreply@acme.example`. Its domain may be a company's. */
+export const isRobot = (email: string): boolean => robot.test(email.split('@', 1)[0] ?? '')
+
+/** What is written in place of a value that has to be paid for: `Upgrade to view`, `🔒 Unlock`. */
+const offer =
+  /\b(?:upgrade|unlock|locked|reveal|subscribe|sign ?up|sign ?in|log ?in|premium|paid plan|pro plan|your plan|get access|access (?:denied|restricted)|restricted|hidden|masked|redacted|withheld|protected|available (?:on|in|with|for)|(?:click|tap|pay|request|contact (?:us|sales)|use \d* ?credits?|buy credits?|no credits?|out of credits) ?(?:to|for|here)?)\b|🔒|🔐/iu
+
+/** Whether a text only offers a value. */
+export const isOffer = (text: string): boolean =>
+  text.length <= 120 && !/@|[<>{}]|\d{5}/.test(text) && offer.test(text)
 
 /** Whether an address only stands for one, so that nothing was found. */
 export function isNoAddress(email: string): boolean {

@@ -4,12 +4,13 @@ import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { parseJson, toJson } from '../api/values/json.js'
+import { normaliseName } from '../csv/names.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { type Mapping, positionsOf } from './input/mapping.js'
 import { openTable, spool, type Table } from './input/table.js'
 import { type Run, type RunIdentity, type Runs, sampleMark } from './journal/runs.js'
 import { resultsOfRuns } from './journal/spending.js'
-import { enoughAnswers, type Results } from './plan/quote.js'
+import { enoughAnswers, enoughFiles, type Results } from './plan/quote.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunHome, RunPorts } from './ports.js'
 import { openRunFolder, openUnnamedFile } from './records.js'
 import type { BatchRequest, InputChoices, RecordedRequest } from './request.js'
@@ -271,7 +272,7 @@ export async function readResults(
   target: string,
   like: string,
 ): Promise<Results> {
-  const results = { credits: 0, answers: 0, runs: 0 }
+  const results = { credits: 0, answers: 0, runs: 0, rates: [] as number[] }
   for (const { request, credits, answers } of await database.read((connection) =>
     resultsOfRuns(connection, operation.id, target),
   )) {
@@ -280,19 +281,21 @@ export async function readResults(
       (field) => JSON.stringify(theirs.constants?.[field]) === JSON.stringify(constants[field]),
     )
     if (theirs.like !== like || !isPricedAlike) continue
+    if (answers > 0) results.rates.push(credits / answers)
+    if (results.rates.length >= enoughFiles) break
+    if (results.answers >= enoughAnswers) continue
     // The newest file says most of the next one.
     const weight = 0.5 ** results.runs
     results.credits += weight * credits
     results.answers += Math.ceil(weight * answers)
     results.runs++
-    if (results.answers >= enoughAnswers) break
   }
   return results
 }
 
 /** Returns what the runs of files share whose fields come from the same columns. */
 export const likeFile = ({ columns }: Mapping): string =>
-  likeOf(columns.map(({ field, column }) => [field, column]).sort())
+  likeOf(columns.map(({ field, column }) => [field, normaliseName(column)]).sort())
 
 /** Returns what runs share that are of the same sort: a digest, since the names of columns can be anything. */
 export const likeOf = (sort: unknown): string =>

@@ -135,7 +135,7 @@ export function quoteItems(
   const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown
   return createQuote({
     counted: { ...noRowCounts, ...counts, unique, lookups: 1, rows_affordable: counts.rows },
-    results: { credits: 0, answers: 0, runs: 0 },
+    results: { credits: 0, answers: 0, runs: 0, rates: [] },
     defaultShare: 0,
     spendable: { ...spendable, budget: undefined },
     windows,

@@ -49,6 +49,8 @@ describe('cells of email addresses', () => {
         'xxxx@acme.example',
         'j***@acme.example',
         'noemail@acme.example',
+        'test@test.com',
+        'example@example.com',
         'Jo <jo@acme.example>; Bo <bo@acme.example>',
         '(No value)',
       ),

@@ -359,6 +359,12 @@ describe('prospect mcp', () => {
     ).toMatchObject({
       error: 'The arguments: Unrecognized key: "rowz".',
     })
+    here.write('leads.csv', 'domain\nacme.example\n')
+    const search = { operation: 'leads_search', file: 'leads.csv', values: { job_titels: ['CTO'], limit: 1 } }
+    for (const tool of ['quote_file', 'run_file'])
+      expect(
+        await refused(tool, { ...search, ...(tool === 'run_file' ? { output: 'out.csv' } : {}) }),
+      ).toMatchObject({ error: 'There is no field job_titels here.', hint: 'Did you mean job_titles?' })
     expect(await refused('contacts_get', { id: ' ' })).toMatchObject({ error: 'id is missing or not valid.' })
     expect(await refused('contacts_get', { id: '--help' })).toMatchObject({ error: 'Not found', status: 404 })
     expect(await refused('run_status', { run: 'abcd' })).toMatchObject({

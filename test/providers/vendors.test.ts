@@ -409,6 +409,15 @@ describe('an answer of a vendor', () => {
       [],
       'notavailable@acme.example',
     ],
+    ...[
+      'upgrade to view',
+      'Unlock to see',
+      '🔒 Reveal email',
+      'Log in to see this address',
+      'Available on paid plans',
+    ],
+    ...['no-email-found@acme.example', 'test@test.com', 'example@example.com', 'noreply@acme.example'],
+    ...['do-not-reply@acme.example', 'mailer-daemon@acme.example'],
   ])('that has %j for an address found nothing, at the cost that it names', async (email) => {
     const seen = await withAnswers(kind, () => [200, { email, credits: 0.5 }])
     expect(await find('King')).toMatchObject({ email: null, message: 'No data found' })

@@ -214,7 +214,9 @@ function facts(
   const isFree = credits.max === 0
   const age = oldest === null ? undefined : now - Date.parse(oldest)
   const reused = formatReused(quote.in_store, quote.unique, age, '')
-  const likely = range ? range.map(formatNumber).join(' to ') : formatNumber(credits.expected)
+  // From nothing to everything says less than one number.
+  const isTelling = range && (range[0] > 0 || range[1] < credits.max)
+  const likely = isTelling ? range.map(formatNumber).join(' to ') : formatNumber(credits.expected)
   // A lookup that finds nothing is free, so that the least is always nothing.
   const about = likely === formatNumber(credits.max) ? '' : `about ${likely}, `
   const isUnknown = (name: string) => unknown.includes(name)
@@ -300,14 +302,17 @@ const shareText = (share: number): string =>
   share === 0.5 ? 'half the rows are found' : `${formatNumber(share * 100)} % of the maximum`
 
 function basisText(basis: Basis): string {
-  if (basis.kind === 'own')
-    return `${formatNumber(basis.answers)} lookups of such files: ${formatCredits(basis.credits_per_lookup)} each`
+  if (basis.kind === 'own') return `${lookupsOf(basis)}: ${formatCredits(basis.credits_per_lookup)} each`
   if (basis.kind === 'default')
     return basis.answers === 0
       ? `no history of such files; assuming ${shareText(basis.share)}`
-      : `${formatNumber(basis.answers)} lookups of such files; mostly assuming ${shareText(basis.share)}`
+      : `${lookupsOf(basis)}; mostly assuming ${shareText(basis.share)}`
   return ''
 }
+
+/** Says how much is known: other files may be quite different from a single one. */
+const lookupsOf = ({ answers, files }: { readonly answers: number; readonly files: number }): string =>
+  `${formatNumber(answers)} lookups of ${files === 1 ? 'one such file' : 'such files'}`
 
 /** Says how far it goes what this may spend: by the least of the balance, the week and the budget. */
 function affordableText(quote: BatchQuote): string {

@@ -52,6 +52,8 @@ export const noRowCounts: RowCounts = { ...noCounts, invalid_reasons: [], not_un
 export interface Results extends Omit<RunResults, 'request'> {
   /** How many runs they are of. */
   readonly runs: number
+  /** Credits per lookup in each of the newest files like this one, which may be more than those runs. */
+  readonly rates: readonly number[]
 }
 
 /** The credits that a run can spend, with quotas. */
@@ -82,9 +84,14 @@ export type Basis =
   /** Nothing can be charged. */
   | { readonly kind: 'certain' }
   /** The cost of this machine's lookups on this target, in the newest files like this one. */
-  | { readonly kind: 'own'; readonly answers: number; readonly credits_per_lookup: number }
+  | {
+      readonly kind: 'own'
+      readonly answers: number
+      readonly files: number
+      readonly credits_per_lookup: number
+    }
   /** Fewer lookups recorded than count: mostly, this share of the maximum is assumed. */
-  | { readonly kind: 'default'; readonly share: number; readonly answers: number }
+  | { readonly kind: 'default'; readonly share: number; readonly answers: number; readonly files: number }
 
 /** Why a maximum is not covered. */
 export type Shortage = 'credits' | 'weekly_limit' | 'quota'
@@ -143,7 +150,7 @@ export function createQuote({
     seconds,
     rows_affordable,
     ...others,
-    /** Where the expected credits are in four of five cases; null with enough history, of more than one file where it found little. */
+    /** Where the credits are in four of five cases, as far as files like this one say; null where nothing can be charged. */
     expected_range: range,
     basis,
     budget: budget ?? null,
@@ -158,10 +165,10 @@ export function createQuote({
   }
 }
 
-function basisOf(max: number, { credits, answers }: Results, share: number): Basis {
+function basisOf(max: number, { credits, answers, runs: files }: Results, share: number): Basis {
   if (max === 0) return { kind: 'certain' }
-  if (answers < enoughAnswers) return { kind: 'default', share, answers }
-  return { kind: 'own', answers, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
+  if (answers < enoughAnswers) return { kind: 'default', share, answers, files }
+  return { kind: 'own', answers, files, credits_per_lookup: Math.round((credits / answers) * 1_000) / 1_000 }
 }
 
 type CreditRange = readonly [low: number, high: number]
@@ -169,31 +176,41 @@ type CreditRange = readonly [low: number, high: number]
 /** Own lookups from which on only they count. The default counts as many before. */
 export const enoughAnswers = 50
 
-/** Returns the credits to expect, and with little history their range. */
+/** Files from which on what they cost bounds what the next one costs in four of five cases. */
+export const enoughFiles = 9
+
+/** Returns the credits to expect, and their range. */
 function expectedCredits(
   basis: Basis,
   { most, lookups }: RowCounts,
-  { credits, answers, runs }: Results,
+  { credits, answers, rates }: Results,
   max: number,
   defaultShare: number,
 ): { readonly expected: number; readonly range: CreditRange | null } {
   const bounded = (value: number) => Math.max(0, Math.min(max, Math.round(value)))
   if (basis.kind === 'certain') return { expected: 0, range: null }
+  const files = rates.length
+  // Files differ more than rows do: the next one may be as good or bad as any when there was one, and of n files it is outside
+  // of what they cost with a chance of 2 in n + 1.
+  const outside = 2 / (files + 1)
+  const [lowest, highest] = [Math.min(...rates) * lookups, Math.max(...rates) * lookups]
+  const range: CreditRange = [
+    bounded(lowest * (1 - outside)),
+    bounded(Math.max(highest, highest + (most - highest) * outside)),
+  ]
   if (basis.kind === 'own') {
     const likely = bounded((lookups * credits) / answers)
     const usual = bounded(most * defaultShare)
-    if (runs > 1 || likely >= usual) return { expected: likely, range: null }
     // One file that found little says little of the next.
-    return { expected: bounded((likely + usual) / 2), range: [likely, usual] }
+    return { expected: files > 1 || likely >= usual ? likely : bounded((likely + usual) / 2), range }
   }
   const own = most === 0 ? 0 : (lookups * credits) / most
   const share = Math.min(1, (own + enoughAnswers * basis.share) / (answers + enoughAnswers))
+  const expected = bounded(most * share)
+  if (files > 0) return { expected, range: [Math.min(range[0], expected), Math.max(range[1], expected)] }
   // Four of five normally distributed values are less than 1.28 standard deviations away.
-  const off = 1.28 * Math.sqrt((share * (1 - share)) / (answers + 4))
-  return {
-    expected: bounded(most * share),
-    range: [bounded(most * (share - off)), bounded(most * (share + off))],
-  }
+  const off = 1.28 * Math.sqrt((share * (1 - share)) / 4)
+  return { expected, range: [bounded(most * (share - off)), bounded(most * (share + off))] }
 }
 
 /** The balance is looked at first, as the API does. */

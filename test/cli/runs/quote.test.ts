@@ -186,11 +186,21 @@ describe('quotes and earlier runs', () => {
     })
   })
 
-  it('says that credits may be as usual where the only file like it found nothing', async () => {
+  it('says that a file may cost anything where the only one like it found nothing, whatever the case of its header', async () => {
     here.write('in.csv', junk(60))
     await here.enrich()
-    here.write('in.csv', csvOf(32))
-    expect(await quoted()).toMatchObject({ credits: { expected: 8, max: 32 }, expected_range: [0, 16] })
+    here.write('in.csv', csvOf(32).replace('Website', 'WEBSITE'))
+    expect(await quoted()).toMatchObject({ credits: { expected: 8, max: 32 }, expected_range: [0, 32] })
+    const { stdout } = await here.enrich('--dry-run --format table')
+    expect(stdout).toMatch(/^Credits +about 8, at most 32$/m)
+    expect(stdout).toMatch(/^Expected +60 lookups of one such file: 0 credits each$/m)
+  })
+
+  it('says that a file may cost nothing where the only one like it found everything', async () => {
+    here.write('in.csv', csv([...knownFrom(52)]))
+    await here.enrich()
+    here.write('in.csv', junk(20))
+    expect(await quoted()).toMatchObject({ credits: { expected: 20, max: 20 }, expected_range: [0, 20] })
   })
 
   it('expects the success rate of earlier runs', async () => {
@@ -200,8 +210,8 @@ describe('quotes and earlier runs', () => {
     here.write('in.csv', csvOf(12, 45))
     expect(await quoted()).toMatchObject({
       credits: { min: 0, expected: 10, max: 12 },
-      basis: { kind: 'own', answers: 54, credits_per_lookup: 0.833 },
-      expected_range: null,
+      basis: { kind: 'own', answers: 54, files: 1, credits_per_lookup: 0.833 },
+      expected_range: [0, 12],
     })
   })
 })

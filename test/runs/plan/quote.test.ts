@@ -34,7 +34,7 @@ const facts: QuoteInput = {
   spendable,
   windows: [],
   defaultShare: 0.5,
-  results: { credits: 0, answers: 0, runs: 0 },
+  results: { credits: 0, answers: 0, runs: 0, rates: [] },
 }
 
 /** A change of those facts. */
