@@ -110,6 +110,10 @@ const namesOfPeople = once(() =>
 
 export const isColumnName = (name: string): boolean => columnNames().has(normaliseName(name))
 
+/** Whether a name is one of a column of companies or people, whatever it is in files of other records. */
+export const isNameOf = (kind: 'companies' | 'people', name: string): boolean =>
+  namesOf(Object.entries(byKind()[kind] ?? {})).has(normaliseName(name))
+
 /** Whether a column of this name may hold names of people. */
 export const isNameOfPeople = (name: string): boolean => namesOfPeople().has(normaliseName(name))
 

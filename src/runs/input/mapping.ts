@@ -11,6 +11,7 @@ import {
   columnNamed,
   familyNameIn,
   isColumnName,
+  isNameOf,
   isOwnColumn,
   isPhoneOfOthers,
   isSiteOfOthers,
@@ -311,7 +312,7 @@ function firstFilled(column: MappedColumn, cells: readonly string[]): string | u
     return cell === '' || isPlaceholder(field, cell) ? [] : [cell]
   })
   if (isOf('web address', field)) {
-    const own = filled.filter((cell) => !isMisplaced('companies', field, cell))
+    const own = filled.filter((cell) => !cell.includes('@') && !isMisplaced('companies', field, cell))
     return own.find((cell) => toDomain(cell) !== undefined) ?? own[0] ?? filled[0]
   }
   const certain = isOf('phone', field) ? filled.find((cell) => toE164(cell) !== undefined) : undefined
@@ -468,12 +469,14 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
   return header.flatMap((column, at) => {
     if (!isUnnamed(column)) {
       const kind = toSoleKind(samples?.[at])
-      if (kind === undefined || isOwnColumn(column) || (isColumnName(column) && !isProfileKind(kind)))
-        return []
+      if (kind === undefined || isOwnColumn(column)) return []
+      // `Link` is what files of jobs call a page; here it may be a company's own.
+      const isElse = kind === 'web address' ? isNameOf(about, column) : isColumnName(column)
+      if (isElse && !isProfileKind(kind)) return []
       // Web addresses that are not companies' own may be anything's, and so may a profile below the name of something else:
       // they count only where nothing else says whom a row is about.
       const isOwn = kind !== 'web address' || (areSites(samples?.[at] ?? []) && !isSiteOfOthers(column))
-      const rank = isOwn && !isColumnName(column) ? byValues : lastResort
+      const rank = isOwn && !isElse ? byValues : lastResort
       return fields.flatMap((field): Guess[] =>
         isMeant(about, field, kind)
           ? [{ field, column, at, ...sampleAt(samples, at), by: 'values', rank }]

@@ -401,6 +401,8 @@ describe('data sources', () => {
     const { stdout } = await ends(here.run('data sources --format table'), 0)
     const details = await here.json<Record<string, unknown>>('data sources gleif')
     for (const { name } of openSets) expect(stdout).toContain(name)
+    const narrow = await ends(here.run('data sources', { terminal: true, columns: 80 }), 0)
+    for (const { address } of openSets) expect(narrow.stdout.replace(/\s+/g, '')).toContain(address)
     expect(details).toMatchObject({
       licence: 'CC0',
       has: expect.arrayContaining(['number']),
