@@ -4,14 +4,16 @@ import {
   type CallOptions,
   type Input,
   isOk,
+  partlyStored,
   type Reply,
   storedHeaders,
 } from '../api/calls/caller.js'
-import { immediateOperation, type OperationId, operation } from '../api/operations/table.js'
+import { ApiError, toRefusal } from '../api/calls/errors.js'
+import { hiddenNote, immediateOperation, type OperationId, operation } from '../api/operations/table.js'
 import { ownWebhook } from '../api/validation/own-webhook.js'
 import { parseJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
-import type { RowOutcome } from '../lookups/answer.js'
+import { longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { LookupRow, Lookups, StartedLookup } from '../lookups/store.js'
 
 /** What has its own id at a proxy, and stands for work or an answer that the team has paid for. */
@@ -23,9 +25,10 @@ interface SharedJob {
   readonly answeredAt?: number
   /** Email of the member who paid. */
   readonly payer?: string | null
+  readonly bulk?: SharedBulk
 }
 
-interface SharedWorkPorts {
+export interface SharedWorkPorts {
   readonly now: () => number
   readonly uuid: () => string
   /** Returns the row of a lookup; `undefined` where it is none. */
@@ -35,6 +38,24 @@ interface SharedWorkPorts {
   /** Stores a note of ours beside the answers of an operation, and finds it. */
   readonly keepNote: (id: OperationId, identity: string, body: object) => Promise<void>
   readonly findNote: (id: OperationId, identity: string) => Promise<unknown>
+  /**
+   * Claims lookups that are sent together; `undefined` while others ask for some of them, and a refusal where that cannot be
+   * known. `accept` records the work that was accepted for them, by their identity; `giveUp` forgets them.
+   */
+  readonly claimRows: (
+    caller: Caller,
+    id: OperationId,
+    rows: readonly LookupRow[],
+    options: CallOptions,
+  ) => Promise<ClaimedRows | Reply | undefined>
+  /** Returns which items of a request are sent under its key, or all that are missing; `undefined` where it was for others. */
+  readonly itemsOfKey: (
+    id: OperationId,
+    input: Input,
+    missing: readonly number[],
+    options: CallOptions,
+  ) => Promise<readonly number[] | undefined>
+  readonly sleep: (ms: number) => Promise<void>
   /** What the key of a call is known by. */
   readonly keyDigest: (options: CallOptions) => string
   /** Returns a body in our words. */
@@ -57,6 +78,22 @@ interface SharedWorkPorts {
   ) => Promise<void>
 }
 
+interface ClaimedRows {
+  readonly giveUp: () => Promise<void>
+  readonly accept: (works: ReadonlyMap<string | undefined, string>) => Promise<void>
+}
+
+/** A request for several contacts of which some were paid for: the contacts as they were answered, and the job of the others. */
+interface SharedBulk {
+  readonly contacts: readonly { readonly id: string; readonly custom?: unknown; readonly isOwn: boolean }[]
+  readonly rest?: string | undefined
+}
+
+const busyMs = 100
+
+/** What is shown of somebody who is suppressed. */
+const hidden = { status: 'finished', message: hiddenNote }
+
 /** The operations that start work for one contact and that read it. */
 export const isShared = (id: OperationId): boolean => id === 'contacts.enrich'
 export const readsShared = (id: OperationId): boolean =>
@@ -71,7 +108,22 @@ const jobsOf = 'contacts.get'
  * sent.
  */
 export function createSharedWork(ports: SharedWorkPorts) {
-  const { now, uuid, rowOf, find, open, keepNote, findNote, keyDigest, bodyOf, start, keep } = ports
+  const {
+    now,
+    uuid,
+    rowOf,
+    find,
+    open,
+    keepNote,
+    findNote,
+    claimRows,
+    itemsOfKey,
+    sleep,
+    keyDigest,
+    bodyOf,
+    start,
+    keep,
+  } = ports
   const identityOf = (id: string) => `job ${id}`
 
   /** Returns the lookup that work answers. */
@@ -103,55 +155,208 @@ export function createSharedWork(ports: SharedWorkPorts) {
       ? ((await findNote(jobsOf, identityOf(id))) as SharedJob | undefined)
       : undefined
   }
+  /** Returns what is stored of a lookup as a job; `undefined` where it is to be started. */
+  const jobFor = async (row: LookupRow): Promise<SharedJob | undefined> => {
+    const stored = await find('contacts.enrich_sync', row)
+    if (stored) return toJob(stored)
+    const going = await (await open('contacts.enrich')).lookups.acceptedFor(row)
+    return going && { work: going.id, payer: going.payer }
+  }
+  const toJob = ({ answer, storedAt: answeredAt = now(), payer }: RowOutcome): SharedJob => {
+    const { credits_used: _, phones: __, phone_status: ___, ...result } = (answer.body ?? hidden) as Fields
+    return { result, answeredAt, ...(payer ? { payer } : {}) }
+  }
+  /** Returns each contact of a request for several as a lookup of its own, as far as it is one. */
+  const contactsOf = ({ contacts, ...all }: Input, options?: CallOptions) =>
+    Promise.all(
+      (Array.isArray(contacts) ? contacts : []).map(async (contact: unknown) => ({
+        custom: isObject(contact) ? contact.custom : undefined,
+        row: isObject(contact)
+          ? await lookupOf('contacts.enrich', { ...all, ...contact }, options)
+          : undefined,
+      })),
+    )
+  const acceptedIn = (body: unknown): readonly string[] => {
+    const list = isObject(body) && Array.isArray(body.contacts) ? body.contacts.filter(isObject) : []
+    return list.flatMap(({ enrichment_id: id }) => (typeof id === 'string' ? [id] : []))
+  }
+  /** Starts work, or answers with a job for what the team has paid for. */
+  const begin = async (
+    caller: Caller,
+    asked: LookupRow,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const { webhook_url: url } = input
+    const isHeard = url !== undefined && url !== ownWebhook
+    const { idempotencyKey: key } = options
+    const stored = await find(immediateOperation(operation(id)).id, asked)
+    // The same request again gets its reply from the server.
+    const isAgain = stored?.key && key !== undefined && stored.key === keyOfWork(key)
+    if (stored && (isHeard || isAgain)) return caller.call(id, input, options)
+    if (stored) return answerJob(id, input, options, toJob(stored))
+    const going = await (await open(id)).lookups.acceptedFor(asked)
+    if (going && !isHeard && going.key !== key)
+      return answerJob(id, input, options, { work: going.id, payer: going.payer })
+    if (going) return caller.call(id, input, options)
+    const { reply, work } = await start(caller, asked, id, input, options)
+    if (work === undefined) return reply
+    return isHeard ? caller.call(id, input, options) : answerJob(id, input, options, { work })
+  }
+  /** Answers a request for several contacts with a job of the proxy, and sends those that nobody has paid for. */
+  const beginBulk = async (
+    caller: Caller,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const { webhook_url: url } = input
+    const isHeard = url !== undefined && url !== ownWebhook
+    const own = options.idempotencyKey === undefined ? uuid() : uuidOf(keyDigest(options))
+    const before = (await findNote(jobsOf, identityOf(own))) as { readonly bulk?: SharedBulk } | undefined
+    if (before?.bulk) return answerBulk(own, before.bulk, 0)
+    const { idempotencyKey: _, ...unkeyed } = options
+    const items = await contactsOf(input, unkeyed)
+    // What was stored when the key was first used, and is so no more.
+    const startedFor = async (at: number): Promise<SharedJob> => {
+      const { contacts, ...all } = input
+      const one = { ...all, ...((contacts as readonly Fields[])[at] ?? {}) }
+      const row = items[at]?.row
+      const reply = row && (await begin(caller, row, 'contacts.enrich', one, unkeyed))
+      const body = reply && bodyOf(reply)
+      const id = isObject(body) ? body.enrichment_id : undefined
+      return typeof id === 'string' ? ((await findJob(id)) ?? { work: id }) : { result: { status: 'failed' } }
+    }
+    const until = now() + longestInProgressMs
+    while (now() < until) {
+      const jobs = await Promise.all(items.map(({ row }) => (row && !isHeard ? jobFor(row) : undefined)))
+      const missing = [...jobs.keys()].filter((at) => jobs[at] === undefined)
+      const isKeyed = options.idempotencyKey !== undefined
+      const sent = isKeyed && !isHeard ? await itemsOfKey(id, input, missing, options) : missing
+      const isWhole = sent === undefined || sent.length === items.length
+      // Under a key that was used before, some of them go on already.
+      const rows = (sent ?? []).flatMap((at) => (jobs[at] ? [] : (items[at]?.row ?? [])))
+      // What has to be heard of by a webhook is sent whatever others do.
+      const claimed =
+        isHeard || rows.length === 0 ? undefined : await claimRows(caller, 'contacts.enrich', rows, unkeyed)
+      if (claimed && 'status' in claimed) return claimed
+      if (!claimed && !isHeard && rows.length > 0) {
+        await sleep(busyMs)
+        continue
+      }
+      const contacts = Array.isArray(input.contacts) ? input.contacts : []
+      const rest = isWhole ? input : { ...input, contacts: sent.map((at) => contacts[at]) }
+      const reply =
+        sent?.length === 0
+          ? undefined
+          : await caller.call(id, rest, options).catch(async (error: unknown) => {
+              await claimed?.giveUp()
+              throw error
+            })
+      const body = reply && bodyOf(reply)
+      const works = reply && isOk(reply) ? acceptedIn(body) : []
+      if (reply && works.length !== (isWhole ? items : sent).length) {
+        await claimed?.giveUp()
+        return reply
+      }
+      const positions = isWhole ? [...items.keys()] : sent
+      await claimed?.accept(
+        new Map(positions.map((at, index) => [items[at]?.row?.identity, works[index] ?? ''])),
+      )
+      if (reply && isWhole) return reply
+      const shown: { id: string; custom?: unknown; isOwn: boolean }[] = []
+      for (const [at, { custom }] of items.entries()) {
+        const work = works[positions.indexOf(at)]
+        const named = custom === undefined ? {} : { custom }
+        if (work !== undefined) shown.push({ id: work, isOwn: false, ...named })
+        else {
+          const part = uuid()
+          const job = jobs[at] ?? (await startedFor(at))
+          await keepNote(jobsOf, identityOf(part), { ...job, ...named })
+          shown.push({ id: part, isOwn: true, ...named })
+        }
+      }
+      const bulk = { contacts: shown, rest: isObject(body) ? String(body.enrichment_id) : undefined }
+      await keepNote(jobsOf, identityOf(own), { bulk })
+      return answerBulk(own, bulk, items.length - works.length)
+    }
+    return toRefusal(new ApiError('lookup_in_progress', {}, { 'retry-after': '5' }), operation(id))
+  }
+  const answerBulk = (own: string, { contacts }: SharedBulk, stored: number): Reply => {
+    const list = contacts.map(({ id, custom }) => ({
+      enrichment_id: id,
+      ...(custom === undefined ? {} : { custom }),
+    }))
+    const body = { enrichment_id: own, status: 'queued', contacts: list }
+    const headers =
+      stored === 0 ? {} : stored === list.length ? { age: '0', ...storedHeaders() } : partlyStored(stored, 0)
+    return { status: operation('contacts.bulk_enrich').ok, body, headers, credits: 0 }
+  }
+  /** Reads a job of the proxy for several contacts. */
+  const readBulk = async (
+    caller: Caller,
+    { contacts, rest }: SharedBulk,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const found = new Map<unknown, Fields>()
+    if (rest !== undefined) {
+      const reply = await caller.call('contacts.get', { id: rest }, options)
+      const body = bodyOf(reply)
+      if (!isOk(reply) || !isObject(body)) return reply
+      for (const one of Array.isArray(body.contacts) ? body.contacts.filter(isObject) : [])
+        found.set(one.enrichment_id, one)
+    }
+    for (const one of contacts.filter(({ isOwn }) => isOwn)) {
+      const reply = await read(caller, 'contacts.get', { id: one.id }, options)
+      const body = bodyOf(reply)
+      if (!isOk(reply) || !isObject(body)) return reply
+      found.set(one.id, body)
+    }
+    const list = contacts.map(({ id: part }) => found.get(part) ?? { enrichment_id: part, status: 'pending' })
+    const finished = list.filter(isOver).length
+    const status = finished === list.length ? 'finished' : 'pending'
+    const body = { enrichment_id: input.id, status, total: list.length, finished, contacts: list }
+    return { status: operation(id).ok, body, headers: {}, credits: 0 }
+  }
+  /** Reads work: that of a job of the proxy from what it stands for. */
+  const read = async (
+    caller: Caller,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    const job = await findJob(input.id)
+    if (!job) return caller.call(id, input, options)
+    if (job.bulk) return readBulk(caller, job.bulk, id, input, options)
+    const asOwn = (result: Fields): Fields => {
+      const { custom: _, ...rest } = result
+      const own = { ...rest, enrichment_id: input.id, credits_used: 0 }
+      return job.custom === undefined ? own : { ...own, custom: job.custom }
+    }
+    if (job.result) return replyOf(asOwn(job.result), operation(id).ok, job)
+    const reply = await caller.call(id, { ...input, id: job.work }, options)
+    const body = bodyOf(reply)
+    if (!isOk(reply) || !isObject(body)) return reply
+    const headers = { ...reply.headers, ...storedHeaders(job.payer) }
+    return { ...replyOf(asOwn(body), reply.status, job), headers }
+  }
   return {
     lookupOf,
-    /** Starts work, or answers with a job for what the team has paid for. */
-    begin: async (
-      caller: Caller,
-      asked: LookupRow,
-      ...[id, input, options = {}]: Parameters<Caller['call']>
-    ): Promise<Reply> => {
-      const { webhook_url: url } = input
-      const isHeard = url !== undefined && url !== ownWebhook
-      const { idempotencyKey: key } = options
-      const stored = await find(immediateOperation(operation(id)).id, asked)
-      // The same request again gets its reply from the server.
-      const isAgain = stored?.key && key !== undefined && stored.key === keyOfWork(key)
-      if (stored && (isHeard || isAgain)) return caller.call(id, input, options)
-      if (stored) {
-        const { credits_used: _, phones: __, phone_status: ___, ...result } = stored.answer.body as Fields
-        const { storedAt: answeredAt = now(), payer } = stored
-        return answerJob(id, input, options, { result, answeredAt, ...(payer ? { payer } : {}) })
-      }
-      const going = await (await open(id)).lookups.acceptedFor(asked)
-      if (going && !isHeard && going.key !== key)
-        return answerJob(id, input, options, { work: going.id, payer: going.payer })
-      if (going) return caller.call(id, input, options)
-      const { reply, work } = await start(caller, asked, id, input, options)
-      if (work === undefined) return reply
-      return isHeard ? caller.call(id, input, options) : answerJob(id, input, options, { work })
+    begin,
+    beginBulk,
+    read,
+    /** Returns what a request for several contacts is in line for. */
+    linesOf: async (input: Input): Promise<readonly string[]> =>
+      (await contactsOf(input)).flatMap(({ row }) => (row ? [`contacts.enrich_sync ${row.identity}`] : [])),
+    /** Returns the work that a reply to a request has accepted, with its lookups. */
+    startedIn: async (input: Input, body: unknown): Promise<readonly (readonly [string, LookupRow])[]> => {
+      const isBulk = Array.isArray(input.contacts)
+      const works = isBulk ? acceptedIn(body) : isObject(body) ? [body.enrichment_id] : []
+      const rows = isBulk
+        ? (await contactsOf(input)).map(({ row }) => row)
+        : [await lookupOf('contacts.enrich', input)]
+      if (works.length !== rows.length) return []
+      return rows.flatMap((row, at) =>
+        row && typeof works[at] === 'string' ? [[works[at], row] as const] : [],
+      )
     },
     /** Returns the work that goes on for a lookup that is answered at once; `undefined` where there is none. */
     goingOn: async (row: LookupRow) => (await open('contacts.enrich')).lookups.acceptedFor(row),
-    /** Reads work: that of a job of the proxy from what it stands for. */
-    read: async (
-      caller: Caller,
-      ...[id, input, options = {}]: Parameters<Caller['call']>
-    ): Promise<Reply> => {
-      const job = await findJob(input.id)
-      if (!job) return caller.call(id, input, options)
-      const asOwn = (result: Fields): Fields => {
-        const { custom: _, ...rest } = result
-        const own = { ...rest, enrichment_id: input.id, credits_used: 0 }
-        return job.custom === undefined ? own : { ...own, custom: job.custom }
-      }
-      if (job.result) return replyOf(asOwn(job.result), operation(id).ok, job)
-      const reply = await caller.call(id, { ...input, id: job.work }, options)
-      const body = bodyOf(reply)
-      if (!isOk(reply) || !isObject(body)) return reply
-      const headers = { ...reply.headers, ...storedHeaders(job.payer) }
-      return { ...replyOf(asOwn(body), reply.status, job), headers }
-    },
     /** Stores the results that a reply has of work that was started for lookups. */
     settle: async (reply: Reply, id: unknown): Promise<void> => {
       const { lookups } = await open('contacts.enrich')

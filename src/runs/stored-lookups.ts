@@ -47,7 +47,7 @@ import {
 } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { identityOf } from './plan/lookup.js'
-import { createSharedWork, isShared, readsShared } from './shared-work.js'
+import { createSharedWork, isShared, readsShared, type SharedWorkPorts } from './shared-work.js'
 import { isServerName } from './target-name.js'
 
 /** How long to wait before an equal lookup is looked for again that is under way elsewhere, in milliseconds: at first, and later. */
@@ -462,16 +462,17 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
     const reply = await caller.call(id, input, options)
-    const accepted = isOk(reply) && maxAgeMs > 0 ? bodyOf(reply, names) : undefined
-    const work = isObject(accepted) ? accepted.enrichment_id : undefined
-    const row = typeof work === 'string' ? await shared?.lookupOf(id, input) : undefined
-    if (!row || typeof work !== 'string') return reply
     const record = async () => {
-      const own = await ownRun(id)
-      const of = { key: options.idempotencyKey ?? null, payer: options.member?.email ?? null }
-      await own.lookups.keepAccepted({ ...row, ordinal: own.next++ }, workOf(work), of)
+      const started = await shared?.startedIn(input, bodyOf(reply, names))
+      const own = await ownRun('contacts.enrich')
+      const key = id === 'contacts.enrich' ? (options.idempotencyKey ?? null) : null
+      for (const [work, row] of started ?? [])
+        await own.lookups.keepAccepted({ ...row, ordinal: own.next++ }, workOf(work), {
+          key,
+          payer: options.member?.email ?? null,
+        })
     }
-    await record().catch(onFault)
+    if (isOk(reply) && maxAgeMs > 0) await record().catch(onFault)
     return reply
   }
   const shared = ports.sharesWork
@@ -483,6 +484,9 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         open: (id) => ownRun(id),
         keepNote,
         findNote,
+        claimRows: (...rows) => claimRows(...rows),
+        itemsOfKey: (...items) => itemsOfKey(...items),
+        sleep: ports.sleep,
         keyDigest,
         bodyOf: (reply) => bodyOf(reply, names),
         start: startWork,
@@ -520,6 +524,50 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const outcome = { answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key, payer } as const
     return replyOf(id, outcome, options)
   }
+  /** Claims rows that are sent together; `undefined` while others ask for some of them. */
+  const claimRows: SharedWorkPorts['claimRows'] = async (caller, of, rows, options) => {
+    const own = await ownRun(of)
+    const distinct = new Map(rows.map((row) => [row.identity, row]))
+    const { maxAgeMs } = options
+    const claimed = [...distinct.values()].map((row) => {
+      const { key: _, ...rest } = row
+      return { ...rest, maxAgeMs, ordinal: own.next++, isItem: true }
+    })
+    for (const { ordinal } of claimed) own.underWay.add(ordinal)
+    const claims = await own.lookups.claim(claimed, (ordinal) => own.underWay.has(ordinal))
+    const asks = claims.flatMap((one) => (one.is === 'ask' ? [one.ask] : []))
+    // What a killed process has sent alone is asked for alone, under its key; work that it has started is only read.
+    const isLeft = ({ input, work }: Ask) => input !== undefined || work !== undefined
+    const left = asks.find(isLeft)
+    const end = () => claimed.forEach(({ ordinal }) => void own.underWay.delete(ordinal))
+    const giveUp = async () => {
+      await own.lookups.forget(asks.filter((ask) => !isLeft(ask))).catch(onFault)
+      end()
+    }
+    if (asks.length === claimed.length && !left) {
+      const accept = async (workOfRow: ReadonlyMap<string | undefined, string>) => {
+        const works = claimed.flatMap(({ ordinal, identity }) => {
+          const id = workOfRow.get(identity)
+          return id === undefined ? [] : [[ordinal, workOf(id)] as const]
+        })
+        await own.lookups.accept(works, options.member?.email).catch(onFault)
+        end()
+      }
+      return { giveUp, accept }
+    }
+    await giveUp()
+    for (const { input, ordinal, work } of asks)
+      if (input !== undefined && work === undefined) await own.lookups.release(ordinal)
+    if (claims.some((one) => one.is === 'answered' && isUnknown(one.outcome.answer)))
+      return toRefusal(new ApiError('lookup_in_doubt'), operation(of))
+    if (!left?.input || left.work) return undefined
+    const row = claimed.find(({ ordinal }) => ordinal === left.ordinal)
+    // Its line is that of the request for several.
+    const reply = await (shared && isShared(of) && row
+      ? shared.begin(caller, row, of, left.input, withoutKey(options))
+      : recall(caller).call(of, left.input, withoutKey(options)))
+    return isOk(reply) || reply.status === 404 ? undefined : reply
+  }
   /**
    * Claims the items of a request for several that are not stored; `undefined` while others ask for some of them. Returns what
    * ends that.
@@ -530,31 +578,10 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     inputs: readonly Input[],
     options: CallOptions,
   ): Promise<(() => Promise<void>) | Reply | undefined> => {
-    const own = await ownRun(of)
-    const rows = new Map<string | undefined, LookupRow>()
-    for (const input of inputs) {
-      const row = await rowOf(of, input, { maxAgeMs: options.maxAgeMs })
-      if (row && !rows.has(row.identity))
-        rows.set(row.identity, { ...row, ordinal: own.next++, isItem: true })
-    }
-    const claimed = [...rows.values()]
-    for (const { ordinal } of claimed) own.underWay.add(ordinal)
-    const claims = await own.lookups.claim(claimed, (ordinal) => own.underWay.has(ordinal))
-    const asks = claims.flatMap((one) => (one.is === 'ask' ? [one.ask] : []))
-    // What a killed process has sent alone is asked for alone, under its key.
-    const left = asks.find(({ input }) => input !== undefined)
-    const giveUp = async () => {
-      await own.lookups.forget(asks.filter(({ input }) => input === undefined)).catch(onFault)
-      for (const { ordinal } of claimed) own.underWay.delete(ordinal)
-    }
-    if (asks.length === claimed.length && !left) return giveUp
-    await giveUp()
-    for (const { input, ordinal } of asks) if (input !== undefined) await own.lookups.release(ordinal)
-    if (claims.some((one) => one.is === 'answered' && isUnknown(one.outcome.answer)))
-      return toRefusal(new ApiError('lookup_in_doubt'), operation(of))
-    if (!left?.input) return undefined
-    const reply = await recall(caller).call(of, left.input, withoutKey(options))
-    return isOk(reply) || reply.status === 404 ? undefined : reply
+    const rows: LookupRow[] = []
+    for (const input of inputs) rows.push(...[(await rowOf(of, input, options)) ?? []].flat())
+    const claimed = await claimRows(caller, of, rows, options)
+    return claimed && 'giveUp' in claimed ? claimed.giveUp : claimed
   }
   /** Answers a request for several, once nobody else has an equal item of it under way. */
   const recallItems = async (
@@ -600,7 +627,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const { idempotencyKey: key } = options
     if (!answersKeys || key === undefined) return options
     const before = (await findNote(id, `request ${keyDigest(options)}`)) as KeyNote | undefined
-    const isSame = before === undefined || before.sent.length === inputsOfItems(input).length
+    const items = Array.isArray(input.contacts) ? input.contacts : inputsOfItems(input)
+    const isSame = before === undefined || before.sent.length === items.length
     return isSame ? options : { ...options, idempotencyKey: `${key.slice(0, 200)}-whole` }
   }
   /** Answers a request for several from the store, item by item, and sends the others. */
@@ -647,6 +675,20 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   }
   const isAnswered = ({ idempotencyKey, maxAgeMs: most = maxAgeMs }: CallOptions): boolean =>
     Math.min(most, maxAgeMs) > 0 && (answersKeys || idempotencyKey === undefined)
+  /** Does work when none of some lines is under way in this process. */
+  const inLine = async (lines: readonly string[], work: () => Promise<Reply>): Promise<Reply> => {
+    for (;;) {
+      const others = lines.flatMap((line) => underWay.get(line) ?? [])
+      if (others.length === 0) break
+      await Promise.all(others)
+    }
+    const done = Promise.withResolvers<void>()
+    for (const line of lines) underWay.set(line, done.promise)
+    return work().finally(() => {
+      for (const line of lines) underWay.delete(line)
+      done.resolve()
+    })
+  }
   /** Answers lookups from the store. Of equal ones at the same time, the first is sent and the others take its answer. */
   const recall: Layer = (sender) => {
     const caller = recallAny(sender)
@@ -676,6 +718,10 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         }
         if (shared && readsShared(id)) return shared.read(caller, id, input, options)
         const isWork = shared !== undefined && isShared(id)
+        if (shared && id === 'contacts.bulk_enrich')
+          return isAnswered(options)
+            ? inLine(await shared.linesOf(input), () => shared.beginBulk(caller, id, input, options))
+            : startAnew(caller, id, input, await anewUnder(id, input, options))
         if (isWork && !isAnswered(options)) return startAnew(caller, id, input, options)
         const asked = !isAnswered(options)
           ? undefined

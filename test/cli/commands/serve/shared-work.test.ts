@@ -74,6 +74,26 @@ const read = async (at: At, { enrichment_id: id }: Job) => {
   return json<Job>()
 }
 
+/** A server whose first reply of an operation is late, and two members of a proxy that is a process of its own. */
+async function killable(late: string) {
+  const server = await serverOfTwo()
+  const before = await server.machine.balance()
+  await ends(server.machine.run(`engine faults add ${late} --delay 2s --count 1`), 0)
+  const here = machine()
+  onTestFinished(here.remove)
+  const keys = [await here.newKey('me@localhost')]
+  await ends(here.run('engine members add you@localhost'), 0)
+  keys.push(await here.newKey('you@localhost'))
+  const port = String(await freePort())
+  const [me, you] = keys.map((key) => ({ baseUrl: `http://127.0.0.1:${port}/api/v2`, key })) as [At, At]
+  const serve = () =>
+    launchServer(prospect, ['serve', '--port', port, '--upstream', server.baseUrl], here.home, {
+      PROSPECT_HOME: here.home,
+      PROSPECT_API_KEY: server.key,
+    })
+  return { server, here, me, you, serve, before }
+}
+
 describe('work that members of a proxy start', () => {
   it('is paid for once, also by a member who asks while it goes on, or after it', async () => {
     const { me, you, work, spent, proxy } = await team()
@@ -162,6 +182,61 @@ describe('work that members of a proxy start', () => {
     expect(await spent()).toBe(3)
   })
 
+  it('is paid for once in requests for several, contact by contact', async () => {
+    const { me, you, work, spent, proxy } = await team()
+    const { enrichment_type, ...contact } = ann
+    const bob = { ...contact, firstname: 'Bob' }
+    const bulk = async (at: At, contacts: readonly object[], headers = {}) => {
+      const request = { contacts, enrichment_type }
+      const { status, json, text } = await ask(at, '/contacts/bulk_enrich', request, headers)
+      expect(status, text).toBe(202)
+      return json<{ enrichment_id: string; status: string; contacts: { enrichment_id: string }[] }>()
+    }
+    const result = async (at: At, id: string) =>
+      (await ask(at, `/contacts/${id}`)).json<{ status: string; finished: number; contacts: Job[] }>()
+    const mine = await bulk(me, [contact])
+    // One of them goes on, and two ask for the other in the same moment, one of them under a key.
+    const key = { 'idempotency-key': 'several' }
+    const [yours, again] = await Promise.all([
+      bulk(you, [{ ...contact, custom: { row: 1 } }, bob], key),
+      bulk(me, [bob, contact]),
+    ])
+    expect(yours).toMatchObject({ status: 'queued', contacts: [{ custom: { row: 1 } }, {}] })
+    expect(await bulk(you, [{ ...contact, custom: { row: 1 } }, bob], key)).toEqual(yours)
+    expect(await result(you, yours.enrichment_id)).toMatchObject({ status: 'pending', total: 2, finished: 0 })
+    await work()
+    const [anns, bobs] = ['ann', 'bob'].map((name) => ({ status: 'finished', email: `${name}@acme.example` }))
+    expect(await result(me, mine.enrichment_id)).toMatchObject({ status: 'finished', contacts: [anns] })
+    expect(await result(you, yours.enrichment_id)).toMatchObject({
+      ...{ enrichment_id: yours.enrichment_id, status: 'finished', total: 2, finished: 2 },
+      contacts: [{ ...anns, credits_used: 0, custom: { row: 1 } }, bobs],
+    })
+    expect(await result(me, again.enrichment_id)).toMatchObject({
+      status: 'finished',
+      contacts: [bobs, anns],
+    })
+    for (const [at, { enrichment_id: id }] of yours.contacts.entries())
+      expect(await read(you, { enrichment_id: id } as Job)).toMatchObject([anns, bobs][at] ?? {})
+    // The first request under a key of its own gets its reply again, before and after its end.
+    const cid = { ...contact, firstname: 'Cid' }
+    const whole = await bulk(me, [cid], { 'idempotency-key': 'whole' })
+    expect(await bulk(me, [cid], { 'idempotency-key': 'whole' })).toEqual(whole)
+    await work()
+    await result(me, whole.enrichment_id)
+    expect(await bulk(me, [cid], { 'idempotency-key': 'whole' })).toEqual(whole)
+    const all = await bulk(me, [contact, bob])
+    expect(await result(me, all.enrichment_id)).toMatchObject({ finished: 2, contacts: [anns, bobs] })
+    const single = await submit(you, { firstname: 'Bob' })
+    expect(await read(you, single)).toMatchObject({ ...bobs, credits_used: 0 })
+    expect(await spent()).toBe(9)
+    await bulk(you, [contact], { 'cache-control': 'no-cache' })
+    await work()
+    expect(await spent()).toBe(12)
+    expect(await proxy.machine.json('ledger --by operation')).toMatchObject([
+      { operation: 'contacts.bulk_enrich', credits: 9 },
+    ])
+  })
+
   it('has the same reply for the same idempotency key, before and after its end', async () => {
     const { me, you, work, spent } = await team()
     const [mine, yours] = [{ 'idempotency-key': 'mine' }, { 'idempotency-key': 'yours' }]
@@ -239,22 +314,32 @@ describe('work that members of a proxy start', () => {
     }
   })
 
+  it('is started once by a proxy that is killed over a request for several of which one goes on', async () => {
+    const { server, here, me, you, serve, before } = await killable('contacts.bulk_enrich')
+    const { enrichment_type, ...contact } = ann
+    const request = { contacts: [contact, { ...contact, firstname: 'Bob' }], enrichment_type }
+    const headers = { 'idempotency-key': 'several' }
+    const several = () => ask(you, '/contacts/bulk_enrich', request, headers)
+    const first = await serve()
+    const mine = await submit(me)
+    const lost = several().catch(() => 'lost')
+    await until(() => inState(server.machine, 'enrichments', 'engine') === 2)
+    first.server.kill('SIGKILL')
+    expect(await lost).toBe('lost')
+    const proxy = await serve()
+    onTestFinished(async () => void (await proxy.stop()))
+    const { enrichment_id: id } = (await several()).json<Job>()
+    await ends(server.machine.run('engine jobs run'), 0)
+    const found = ['ann', 'bob'].map((name) => ({ status: 'finished', email: `${name}@acme.example` }))
+    expect((await ask(you, `/contacts/${id}`)).json()).toMatchObject({ finished: 2, contacts: found })
+    expect(await read(me, mine)).toMatchObject(found[0] ?? {})
+    expect(inState(server.machine, 'enrichments', 'engine')).toBe(2)
+    expect(before - (await server.machine.balance())).toBe(6)
+    expect(await here.json('ledger --by member')).toMatchObject([{ credits: 3 }, { credits: 3 }])
+  })
+
   it('is started once by a proxy that is killed before it has heard that it was accepted', async () => {
-    const server = await serverOfTwo()
-    const before = await server.machine.balance()
-    await ends(server.machine.run('engine faults add contacts.enrich --delay 2s --count 1'), 0)
-    const here = machine()
-    onTestFinished(here.remove)
-    const keys = [await here.newKey('me@localhost')]
-    await ends(here.run('engine members add you@localhost'), 0)
-    keys.push(await here.newKey('you@localhost'))
-    const port = String(await freePort())
-    const [me, you] = keys.map((key) => ({ baseUrl: `http://127.0.0.1:${port}/api/v2`, key })) as [At, At]
-    const serve = () =>
-      launchServer(prospect, ['serve', '--port', port, '--upstream', server.baseUrl], here.home, {
-        PROSPECT_HOME: here.home,
-        PROSPECT_API_KEY: server.key,
-      })
+    const { server, here, me, you, serve, before } = await killable('contacts.enrich')
     const first = await serve()
     const lost = submit(me, {}, { 'idempotency-key': 'mine' }).catch(() => 'lost')
     await until(() => inState(server.machine, 'enrichments', 'engine') === 1)
