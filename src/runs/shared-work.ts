@@ -78,6 +78,9 @@ export interface SharedWorkPorts {
   ) => Promise<void>
 }
 
+/** Whether a webhook has to hear of the result of a request. */
+const isHeard = ({ webhook_url: url }: Input): boolean => url !== undefined && url !== ownWebhook
+
 interface ClaimedRows {
   readonly giveUp: () => Promise<void>
   readonly accept: (works: ReadonlyMap<string | undefined, string>) => Promise<void>
@@ -186,29 +189,26 @@ export function createSharedWork(ports: SharedWorkPorts) {
     asked: LookupRow,
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
-    const { webhook_url: url } = input
-    const isHeard = url !== undefined && url !== ownWebhook
+    const hears = isHeard(input)
     const { idempotencyKey: key } = options
     const stored = await find(immediateOperation(operation(id)).id, asked)
     // The same request again gets its reply from the server.
     const isAgain = stored?.key && key !== undefined && stored.key === keyOfWork(key)
-    if (stored && (isHeard || isAgain)) return caller.call(id, input, options)
+    if (stored && (hears || isAgain)) return caller.call(id, input, options)
     if (stored) return answerJob(id, input, options, toJob(stored))
     const going = await (await open(id)).lookups.acceptedFor(asked)
-    if (going && !isHeard && going.key !== key)
+    if (going && !hears && going.key !== key)
       return answerJob(id, input, options, { work: going.id, payer: going.payer })
     if (going) return caller.call(id, input, options)
     const { reply, work } = await start(caller, asked, id, input, options)
     if (work === undefined) return reply
-    return isHeard ? caller.call(id, input, options) : answerJob(id, input, options, { work })
+    return hears ? caller.call(id, input, options) : answerJob(id, input, options, { work })
   }
   /** Answers a request for several contacts with a job of the proxy, and sends those that nobody has paid for. */
   const beginBulk = async (
     caller: Caller,
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
-    const { webhook_url: url } = input
-    const isHeard = url !== undefined && url !== ownWebhook
     const own = options.idempotencyKey === undefined ? uuid() : uuidOf(keyDigest(options))
     const before = (await findNote(jobsOf, identityOf(own))) as { readonly bulk?: SharedBulk } | undefined
     if (before?.bulk) return answerBulk(own, before.bulk, 0)
@@ -226,18 +226,17 @@ export function createSharedWork(ports: SharedWorkPorts) {
     }
     const until = now() + longestInProgressMs
     while (now() < until) {
-      const jobs = await Promise.all(items.map(({ row }) => (row && !isHeard ? jobFor(row) : undefined)))
+      const jobs = await Promise.all(items.map(({ row }) => row && jobFor(row)))
       const missing = [...jobs.keys()].filter((at) => jobs[at] === undefined)
       const isKeyed = options.idempotencyKey !== undefined
-      const sent = isKeyed && !isHeard ? await itemsOfKey(id, input, missing, options) : missing
+      const sent = isKeyed ? await itemsOfKey(id, input, missing, options) : missing
       const isWhole = sent === undefined || sent.length === items.length
       // Under a key that was used before, some of them go on already.
       const rows = (sent ?? []).flatMap((at) => (jobs[at] ? [] : (items[at]?.row ?? [])))
-      // What has to be heard of by a webhook is sent whatever others do.
       const claimed =
-        isHeard || rows.length === 0 ? undefined : await claimRows(caller, 'contacts.enrich', rows, unkeyed)
+        rows.length === 0 ? undefined : await claimRows(caller, 'contacts.enrich', rows, unkeyed)
       if (claimed && 'status' in claimed) return claimed
-      if (!claimed && !isHeard && rows.length > 0) {
+      if (!claimed && rows.length > 0) {
         await sleep(busyMs)
         continue
       }
@@ -336,6 +335,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     return { ...replyOf(asOwn(body), reply.status, job), headers }
   }
   return {
+    isHeard,
     lookupOf,
     begin,
     beginBulk,

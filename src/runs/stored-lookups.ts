@@ -719,7 +719,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         if (shared && readsShared(id)) return shared.read(caller, id, input, options)
         const isWork = shared !== undefined && isShared(id)
         if (shared && id === 'contacts.bulk_enrich')
-          return isAnswered(options)
+          return isAnswered(options) && !shared.isHeard(input)
             ? inLine(await shared.linesOf(input), () => shared.beginBulk(caller, id, input, options))
             : startAnew(caller, id, input, await anewUnder(id, input, options))
         if (isWork && !isAnswered(options)) return startAnew(caller, id, input, options)

@@ -110,7 +110,7 @@ describe('the ledger of a governed proxy', () => {
       const one = await proxyOf(server, isDelivered ? await deliverable() : '')
       await one.machine.run('engine members set me@localhost --weekly-limit 6')
       const contact = (firstname: string) => ({ firstname, lastname: 'Known', domain: 'known.example' })
-      const single = { ...contact('Ann'), enrichment_type: ['email'] }
+      const single = { ...contact('Bob'), enrichment_type: ['email'] }
       const { body, status } = await ask(one, '/contacts/bulk_enrich', {
         contacts: [contact('Ann'), contact('Nobody')],
         enrichment_type: ['email'],
@@ -125,7 +125,9 @@ describe('the ledger of a governed proxy', () => {
         await read()
       }
       expect((await ask(one, '/contacts/single_enrich', single)).status).toBe(201)
-      const other = { ...single, ...contact('Nobody') }
+      // What the team has paid for costs nothing, also where the week has nothing left.
+      expect((await ask(one, '/contacts/single_enrich', { ...single, ...contact('Ann') })).status).toBe(201)
+      const other = { ...single, ...contact('Cid') }
       expect((await ask(one, '/contacts/single_enrich', other)).status).toBe(403)
       expect(await one.machine.json('ledger --by member')).toEqual([
         { member: 'me@localhost', calls: 1, credits: 3, suspect: 0 },
