@@ -158,11 +158,13 @@ export function createSharedWork(ports: SharedWorkPorts) {
       ? ((await findNote(jobsOf, identityOf(id))) as SharedJob | undefined)
       : undefined
   }
+  /** Returns the work that goes on for a lookup, however it is asked for; `undefined` where there is none. */
+  const goingOn = async (row: LookupRow) => (await open('contacts.enrich')).lookups.acceptedFor(row)
   /** Returns what is stored of a lookup as a job; `undefined` where it is to be started. */
   const jobFor = async (row: LookupRow): Promise<SharedJob | undefined> => {
     const stored = await find('contacts.enrich_sync', row)
     if (stored) return toJob(stored)
-    const going = await (await open('contacts.enrich')).lookups.acceptedFor(row)
+    const going = await goingOn(row)
     return going && { work: going.id, payer: going.payer }
   }
   const toJob = ({ answer, storedAt: answeredAt = now(), payer }: RowOutcome): SharedJob => {
@@ -196,7 +198,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     const isAgain = stored?.key && key !== undefined && stored.key === keyOfWork(key)
     if (stored && (hears || isAgain)) return caller.call(id, input, options)
     if (stored) return answerJob(id, input, options, toJob(stored))
-    const going = await (await open(id)).lookups.acceptedFor(asked)
+    const going = await goingOn(asked)
     if (going && !hears && going.key !== key)
       return answerJob(id, input, options, { work: going.id, payer: going.payer })
     if (going) return caller.call(id, input, options)
@@ -355,8 +357,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
         row && typeof works[at] === 'string' ? [[works[at], row] as const] : [],
       )
     },
-    /** Returns the work that goes on for a lookup that is answered at once; `undefined` where there is none. */
-    goingOn: async (row: LookupRow) => (await open('contacts.enrich')).lookups.acceptedFor(row),
+    goingOn,
     /** Stores the results that a reply has of work that was started for lookups. */
     settle: async (reply: Reply, id: unknown): Promise<void> => {
       const { lookups } = await open('contacts.enrich')
