@@ -160,7 +160,7 @@ describe('prospect mcp', () => {
           await Promise.all(some.map(({ name, arguments: given }) => agent.ask(name, given)))
           expect(target.asked.filter(({ id }) => isPriced(operation(id)))).toEqual([])
         }),
-        { numRuns: tries(5, 100) },
+        { numRuns: tries(5, 500) },
       )
       expect(await spent()).toBe(0)
     })
@@ -179,7 +179,7 @@ describe('prospect mcp', () => {
       })
       await fc.assert(
         fc.asyncProperty(
-          await callsOf(first, tries(10, 50)),
+          await callsOf(first, tries(10, 100)),
           fc.integer({ min: 0, max: 60 }),
           async (some, budget) => {
             charged = 0
@@ -190,7 +190,7 @@ describe('prospect mcp', () => {
             expect(charged).toBeLessThanOrEqual(budget)
           },
         ),
-        { numRuns: tries(5, 20) },
+        { numRuns: tries(5, 50) },
       )
       expect(all).toBeGreaterThan(0)
     })
