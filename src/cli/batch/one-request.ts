@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Input } from '../../api/calls/caller.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { footerNote } from '../../csv/footer.js'
 import { openInput } from '../../runs/find-run.js'
@@ -14,7 +15,6 @@ import { type OperationRequest, requireOptions } from '../call/build.js'
 import { readRemaining } from '../call/limits.js'
 import { showQuote } from '../call/quote.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { describe } from '../messages.js'
 import { fileOf } from '../output/output.js'
 import { chooseEncoding } from '../output/prompt.js'
@@ -33,8 +33,7 @@ export async function sendTogether(
 ): Promise<number> {
   const { operation, shape, input: constants } = request
   const { options } = request.invocation
-  if (constants[into] !== undefined)
-    throw new UsageError(`--csv and --${into} cannot be used together.`, `Put all ${into} into the file.`)
+  if (constants[into] !== undefined) throw new Refusal('usage.csv_or_many', { into })
   const { summaryJson } = runChoicesOf(options, context.streams)
   const choices = { ...inputChoicesOf(options, context.streams), summaryJson }
   return withSummary(context, { operation, choices }, async (onEnd) => {
@@ -124,7 +123,7 @@ async function gatherRows(
   showProblems(context, rows.problems, rejects?.file ?? null)
   if (rows.footer) context.notify(describe(footerNote(rows.footer)))
   for (const line of formatLeftOut(rows.counts.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
-  if (rows.items.length === 0) throw new UsageError(`${choices.file} has no valid rows.`)
+  if (rows.items.length === 0) throw new Refusal('usage.no_valid_rows', { file: choices.file })
   return { mapping, output, rows, rejects }
 }
 

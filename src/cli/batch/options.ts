@@ -11,7 +11,6 @@ import { manyOf, onlyNames } from '../../runs/output/columns.js'
 import { crmNames } from '../../runs/output/crm-layout.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { openWorkspaceOwner } from '../context/open-databases.js'
 import { claimFiles, type Invocation } from '../options/command-environment.js'
 import { groups } from '../options/global-options.js'
@@ -226,16 +225,13 @@ export function selectChoicesOf(
     .flatMap((list) => list.split(','))
     .map((name) => onlyNames.find((one) => one === name.trim()) ?? refuseOnly(name.trim()))
   const columns = names?.split(',').map((name) => name.trim())
-  if (columns?.includes(''))
-    throw new UsageError('--columns has an empty name.', 'Write: --columns name,domain')
+  if (columns?.includes('')) throw new Refusal('usage.columns_empty')
   const { layout, fields } = globals
   const other = layout !== undefined ? '--layout' : fields !== undefined ? '--fields' : undefined
-  if (columns && other)
-    throw new UsageError(`--columns and ${other} both choose the columns.`, 'Use one or the other.')
-  if (keepInput && layout === undefined)
-    throw new UsageError('--keep-input is for --layout; without it, your columns are always written.')
+  if (columns && other) throw new Refusal('usage.columns_twice', { other })
+  if (keepInput && layout === undefined) throw new Refusal('usage.keep_input')
   if (since !== undefined && !known.includes('new') && !known.includes('changed'))
-    throw new UsageError('--since is for --only new or changed.', 'Add one of them.')
+    throw new Refusal('usage.since_of_only')
   const isDuration = since !== undefined && /^(?:\d+(?:\.\d+)?[smhd])+$/.test(since)
   return {
     where,
@@ -248,10 +244,7 @@ export function selectChoicesOf(
 
 function refuseOnly(name: string): never {
   const near = nearest(name, onlyNames)
-  throw new UsageError(
-    `--only does not take "${name}".`,
-    near === undefined ? `It takes: ${onlyNames.join(', ')}.` : `Did you mean ${near}?`,
-  )
+  throw new Refusal('usage.only', { name, meant: near, known: onlyNames })
 }
 
 /** Returns the lists of `--skip-known`, with the paths of files; `undefined` without any. */
@@ -261,15 +254,12 @@ export const knownLists = (
 ): readonly string[] | undefined => {
   if (!Array.isArray(skipKnown)) return undefined
   return skipKnown.map(String).map((source) => {
-    if (source === '-' || source === '')
-      throw new UsageError(
-        '--skip-known needs the name of a file: the rows of a run are read more than once.',
-      )
+    if (source === '-' || source === '') throw new Refusal('usage.skip_known_stdin')
     return isRecords(source) ? source : resolve(streams.cwd, source)
   })
 }
 
-/** Throws UsageError for `--jq` with a command that writes rows of a run. A quote is JSON. */
+/** Throws a Refusal for `--jq` with a command that writes rows of a run. A quote is JSON. */
 export function refuseJq({ jq }: GlobalOptions, { dryRun }: Given, command: string): void {
   if (jq !== undefined && !dryRun) throw new Refusal('usage.jq_of_rows', { command })
 }
@@ -288,16 +278,13 @@ export function batchOptions(context: Context, { maxAge, ...options }: Fields): 
   return typeof maxAge === 'string' ? { ...options, maxAge: durationMs(maxAge) } : options
 }
 
-/** Reads the options of a batch command. Throws UsageError for options that cannot be used together. */
+/** Reads the options of a batch command. Throws a Refusal for options that cannot be used together. */
 export function choicesOf(context: StreamsContext, { options }: Invocation<Given>): BatchChoices {
   const { globals, streams } = context
   refuseJq(globals, options, '--csv')
-  if (options.idempotencyKey !== undefined)
-    throw new UsageError('--idempotency-key cannot be used with --csv: each paid row has a key of its own.')
-  if (options.rows !== undefined && options.sample !== undefined)
-    throw new UsageError('--rows and --sample cannot be used together.', 'Use one or the other.')
-  if (options.wait === false)
-    throw new UsageError('--no-wait cannot be used with --csv: each row is answered in the output.')
+  if (options.idempotencyKey !== undefined) throw new Refusal('usage.key_of_rows')
+  if (options.rows !== undefined && options.sample !== undefined) throw new Refusal('usage.rows_or_sample')
+  if (options.wait === false) throw new Refusal('usage.no_wait_of_rows')
   return {
     ...inputChoicesOf(options, streams),
     ...runChoicesOf(options, streams),
@@ -360,8 +347,7 @@ export async function withVendorOptions(
 ): Promise<Context> {
   const { maxCost, accept } = given
   if (maxCost === undefined && accept === undefined) return context
-  if (!context.isLocal())
-    throw new UsageError('--max-cost and --accept are for providers of this machine; a server has its own.')
+  if (!context.isLocal()) throw new Refusal('usage.vendor_limits')
   await checkProviders(context, maxCost)
   return context.withGlobals({ maxCost, accept })
 }

@@ -20,7 +20,6 @@ import { resolveFilterNames } from '../call/filter-names.js'
 import { polledWork, toAcceptedWork } from '../call/poll.js'
 import type { KnownRecords } from '../call/result.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import type { Invocation } from '../options/command-environment.js'
 import { targetNames } from '../options/global-options.js'
 import { waitOf } from '../options/webhooks.js'
@@ -51,15 +50,12 @@ export function toRequest(
   }
 }
 
-/** Throws UsageError for the record of a flow, and for that of one of its steps. */
+/** Throws a Refusal for the record of a flow, and for that of one of its steps. */
 function refuseFlow({ id, operation: of, request }: Run): void {
   const { choices } = parseExact(request) as Partial<RecordedRequest>
   const flow = of === 'flow' ? id : choices?.flow
   if (flow !== undefined)
-    throw new UsageError(
-      `Run ${id} is ${of === 'flow' ? 'a flow' : 'a step of a flow'}.`,
-      `Go on with the flow: prospect flow resume ${flow}`,
-    )
+    throw new Refusal('usage.run_of_flow', { id, what: of === 'flow' ? 'a flow' : 'a step of a flow', flow })
 }
 
 /** Returns the batch of a recorded run, and the context for it. Options of this command replace recorded ones. */
@@ -111,7 +107,7 @@ export async function rowCaller(context: Context, row: Operation, finish: Finish
   return collectFound(context, caller, row, finish)
 }
 
-/** Returns the request of an import for each row of a file. Throws UsageError where no row could be sent. */
+/** Returns the request of an import for each row of a file. Throws a Refusal where no row could be sent. */
 async function toRowImport(context: Context, request: OperationRequest): Promise<OperationRequest> {
   const { operation } = request
   const input = await resolveFilterNames(context, request.input)
@@ -162,8 +158,7 @@ export async function openKnownRecords(
   const { options } = invocation
   const sources = knownLists(options, context.streams)
   if (!sources || options.dryRun === true) return undefined
-  if (!waitOf(context, invocation, input).printsResult)
-    throw new UsageError('--skip-known needs the result.', 'Add -o FILE, or --wait to print it.')
+  if (!waitOf(context, invocation, input).printsResult) throw new Refusal('usage.skip_known_result')
   const isOfPeople = eventOf(operation.id) === 'lead_search'
   const ports = { ...listPorts(context), notify: (text: string) => context.notify(text) }
   const lists = await openKnownRows(ports, isOfPeople ? 'people' : 'companies', sources)

@@ -7,7 +7,7 @@ import { eventOf } from '../../api/webhooks/events.js'
 import type { AsyncJob } from '../../engine/tables/jobs.js'
 import type { ClaimedWork } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
-import { Stop, UsageError, withoutStop } from '../context/errors.js'
+import { Stop, withoutStop } from '../context/errors.js'
 import { anySignal, exitOfSignal, interruptible, timeLimit } from '../context/io.js'
 import { reportOf } from '../messages.js'
 import { waitOf } from '../options/webhooks.js'
@@ -55,7 +55,7 @@ export async function runAsync(
   const { dryRun, publicUrl } = invocation.options
   const wait = waitOf(given, invocation, input)
   const isLocal = given.isLocal()
-  if (publicUrl !== undefined && !wait.printsResult) throw new UsageError('--public-url needs --wait.')
+  if (publicUrl !== undefined && !wait.printsResult) throw new Refusal('usage.public_url_wait')
   const isSent = !isLocal && !wait.printsResult
   if (isSent && wantsWebhook(shape) && input.webhook_url === undefined)
     throw new Refusal('usage.no_webhook', { command: operation.command })

@@ -43,7 +43,7 @@ export async function collectInput(
     '--api-key-stdin': globals.apiKeyStdin,
   }
   const [one, other] = Object.entries(ofStdin).flatMap(([name, isGiven]) => (isGiven ? [name] : []))
-  if (other !== undefined) throw new UsageError(`${one} and ${other} cannot both read stdin.`)
+  if (other !== undefined) throw new Refusal('usage.stdin_twice', { one, other })
   const base = file === undefined ? {} : await readInput(streams, file)
   const names = pathParameters(operation)
   const fields = fieldsOfSchema(shape.input).filter(({ name }) => !names.includes(name))
@@ -58,14 +58,14 @@ export async function collectInput(
   }
 }
 
-/** Throws UsageError for a page that many share in place of a company's own site, as a file's cell with it is invalid. */
+/** Throws a Refusal for a page that many share in place of a company's own site, as a file's cell with it is invalid. */
 async function checkOwnSites(typed: Input): Promise<void> {
   for (const [field, value] of Object.entries(typed)) {
     const isPage = typeof value === 'string' && /(?:^|_)domain$/.test(field) && /[/?]/.test(value)
     if (!isPage) continue
     const { describeMisplaced, isMisplaced } = await import('../../identity/value-kinds.js')
     if (isMisplaced('companies', field, value))
-      throw new UsageError(`--${flagOf(field)} ${describeMisplaced(field, value)}.`)
+      throw new Refusal('usage.misplaced', { flag: flagOf(field), problem: describeMisplaced(field, value) })
   }
 }
 
@@ -77,21 +77,22 @@ async function inOneSpelling(typed: Input): Promise<Input> {
   )
 }
 
-/** Throws UsageError for a filter that only the engine applies, where a server is asked. */
+/** Throws a Refusal for a filter that only the engine applies, where a server is asked. */
 export function checkEngineFilters(context: Pick<Context, 'isLocal'>, input: Input): void {
   const field = engineFilterIn(input)
   if (field !== undefined && !context.isLocal())
     throw new Refusal('usage.engine_filter', { flag: flagOf(field) })
 }
 
-/** Throws UsageError, in the names of options, where a value that all rows of a file share is not valid. Those of `--input` are left to the target. */
+/** Throws a Refusal, in the names of options, where a value that all rows of a file share is not valid. Those of `--input` are left to the target. */
 export function checkShared({ shape, input, invocation }: OperationRequest): void {
   if (invocation.options.input !== undefined) return
   const fields = fieldsOfSchema(shape.input)
   for (const [name, value] of Object.entries(input)) {
     const schema = (shape.input.shape as Shape['input']['shape'])[name]
     const problem = schema && describeValue(schema, name, value)
-    if (problem !== undefined) throw new UsageError(`${nameFields(problem, toOptions(fields))}.`)
+    if (problem !== undefined)
+      throw new Refusal('usage.shared_value', { sentence: nameFields(problem, toOptions(fields)) })
   }
 }
 
@@ -160,7 +161,7 @@ export async function askMissing(
   return { ...input, ...answers }
 }
 
-/** Asks for required options that no column of a file fills. Throws UsageError without a person to ask. */
+/** Asks for required options that no column of a file fills. Throws a Refusal without a person to ask. */
 export async function requireOptions(
   context: Context,
   shape: Shape,

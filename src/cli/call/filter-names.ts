@@ -61,7 +61,7 @@ const industryNames: NamedKind = {
 }
 
 /**
- * Returns the input with the ids of lists where it has their names. Throws UsageError for a name of a list or an industry
+ * Returns the input with the ids of lists where it has their names. Throws a Refusal for a name of a list or an industry
  * that nothing has, or several lists have. Where the lists cannot be read, names stay. `nameOf`: how a field is called.
  */
 export async function resolveFilterNames(
@@ -122,7 +122,7 @@ export async function noteUnknownTechnologies(context: Context, input: Input): P
   }
 }
 
-/** Throws UsageError for a name of several lists; what no list is called stays, for the target to refuse. */
+/** Throws a Refusal for a name of several lists; what no list is called stays, for the target to refuse. */
 export async function resolveListName(context: Context, name: string): Promise<string> {
   if (lists.isId(name)) return name
   const known = (await lists.read(context)) ?? []

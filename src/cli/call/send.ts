@@ -25,7 +25,6 @@ import { type Fields, isObject, once } from '../../api/values/objects.js'
 import { affordable, maxCreditsOf } from '../../engine/credits/cost.js'
 import type { StoredPart } from '../../runs/stored-lookups.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { anySignal, timeLimit } from '../context/io.js'
 import { canDraw, startProgress } from '../output/progress.js'
@@ -226,14 +225,13 @@ function isRepeated(lists: unknown, pages: Set<string>): boolean {
 /** A reply with the rows of all pages, and why some are missing. */
 export type WholeReply = Reply & { readonly incomplete?: Refusal }
 
-/** Returns one reply, or that of the page that failed. Throws UsageError where a page is given. */
+/** Returns one reply, or that of the page that failed. Throws a Refusal where a page is given. */
 export async function everyPage(
   ask: (input: Input) => Promise<Reply>,
   input: Input,
   option = '--all',
 ): Promise<WholeReply> {
-  if (input.page !== undefined)
-    throw new UsageError(`${option} and a page cannot be used together: ${option} has every page.`)
+  if (input.page !== undefined) throw new Refusal('usage.all_or_page', { option })
   const pages: Reply[] = []
   let incomplete: Refusal | undefined
   try {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
-import { ApiError } from '../../api/calls/errors.js'
+import { ApiError, Refusal } from '../../api/calls/errors.js'
 import { isPriced } from '../../api/operations/facts.js'
 import {
   immediateOperation,
@@ -20,7 +20,6 @@ import { defaultMaxAgeMs } from '../../runs/request.js'
 import type { ClaimedWork, SingleLookupPorts, SingleLookups, StoredPart } from '../../runs/stored-lookups.js'
 import { type Driver, isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Machine } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { isThere, openStateOf } from '../context/open-databases.js'
 import { durationMs } from '../options/values.js'
@@ -234,10 +233,9 @@ export function costOfCall(
 
 type Given = Pick<OperationRequest['invocation'], 'options'>
 
-/** Throws UsageError for `--max-age` with `--direct`, which stores nothing. */
+/** Throws a Refusal for `--max-age` with `--direct`, which stores nothing. */
 export function usesStoredAnswers(context: Context, { options: { maxAge } }: Given): boolean {
-  if (context.globals.direct && maxAge !== undefined)
-    throw new UsageError('--max-age cannot be used with --direct, which stores no answers.')
+  if (context.globals.direct && maxAge !== undefined) throw new Refusal('usage.max_age_direct')
   return !context.globals.direct
 }
 

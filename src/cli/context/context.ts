@@ -124,7 +124,7 @@ export interface StreamsContext {
   redact(text: string): string
   /** Adds a secret that `redact` removes from now on. */
   conceal(secret: string): void
-  /** Throws UsageError where an option may not write to a path, or read it. `option` names the option in errors. */
+  /** Throws a Refusal where an option may not write to a path, or read it. `option` names the option in errors. */
   claimFile(path: string, option: string, use?: FileUse): void
 }
 

@@ -4,7 +4,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isObject } from '../../api/values/objects.js'
 import { toWorkspaceName } from '../../runs/target-name.js'
 import type { GlobalOptions, Home, Machine, Streams } from './context.js'
-import { Stop, UsageError } from './errors.js'
+import { Stop } from './errors.js'
 import { checkSecret, prepareHome, readPrivateJson, writePrivate } from './home.js'
 import { readStdin, readText } from './io.js'
 
@@ -81,8 +81,7 @@ function forgetKeys({ home, ids }: Machine, isGone: (name: string) => boolean): 
 
 /** Returns the key given with this command: by `--api-key-stdin`, `--api-key-file`, else by the environment. */
 export async function givenKey(streams: Streams, options: GlobalOptions): Promise<string | undefined> {
-  if (options.apiKeyStdin && options.apiKeyFile)
-    throw new UsageError('--api-key-stdin and --api-key-file cannot be used together.')
+  if (options.apiKeyStdin && options.apiKeyFile) throw new Refusal('usage.api_key_twice')
   if (options.apiKeyStdin) return clean(await readStdin(streams, 64 * 1024), 'stdin')
   if (options.apiKeyFile) {
     const path = resolve(streams.cwd, options.apiKeyFile)

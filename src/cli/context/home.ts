@@ -20,7 +20,7 @@ import { localPrefix } from '../../api/values/key-names.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context, FileUse, Home, Profile, Settings, Streams } from './context.js'
-import { Stop, shortenPath, systemReason, UsageError } from './errors.js'
+import { Stop, shortenPath, systemReason } from './errors.js'
 
 /** Returns where this machine's files are: in `PROSPECT_HOME`, or the platform's folders. Creates nothing. */
 export function homeOf(streams: Streams, platform: NodeJS.Platform = process.platform): Home {
@@ -44,7 +44,7 @@ type Folders = Readonly<Record<'config' | 'data' | 'state', string>>
 
 const oneFolder = (folder: string): Folders => ({ config: folder, data: folder, state: folder })
 
-/** Returns the home with another database for the engine. Throws UsageError where it cannot be one. */
+/** Returns the home with another database for the engine. Throws a Refusal where it cannot be one. */
 export function withEngine(home: Home, database: string, cwd: string, source = '--database'): Home {
   const problem = locationProblem(database)
   if (problem !== undefined) throw new Refusal('usage.database_place', { source, problem })
@@ -52,7 +52,7 @@ export function withEngine(home: Home, database: string, cwd: string, source = '
   const engine = resolve(cwd, database)
   const { config, credentials, catalogue, state } = home
   if ([config, credentials, catalogue, state].some((file) => isSameFile(engine, file)))
-    throw new UsageError(`${source} names a file that holds other data: ${engine}.`, 'Name another file.')
+    throw new Refusal('usage.other_data', { source, engine })
   return { ...home, engine }
 }
 
@@ -129,7 +129,7 @@ export function checkSecret(file: string): void {
   try {
     stats = statSync(file, { throwIfNoEntry: false })
   } catch (error) {
-    throw new UsageError(`${shortenPath(file)} cannot be read: ${systemReason(error)}.`)
+    throw new Refusal('usage.file_unreadable', { file: shortenPath(file), reason: systemReason(error) })
   }
   if (stats?.isFile()) checkPrivate(file, stats)
 }
@@ -210,7 +210,7 @@ export function writePrivate(file: string, text: string, unique: string): void {
 type Claim = Readonly<{ option: string; path: string; use: FileUse }>
 
 /**
- * Returns what keeps the files of one command apart. It throws a UsageError where an option would write to a file of this
+ * Returns what keeps the files of one command apart. It throws a Refusal where an option would write to a file of this
  * program, or to the file of another option, under any name; or names a file outside `root`, where that is given.
  */
 export function createClaims(root?: string): (home: Home, claim: Claim) => void {
@@ -219,9 +219,9 @@ export function createClaims(root?: string): (home: Home, claim: Claim) => void 
     const { option, path, use } = claim
     const isKey = option === '--api-key-file'
     if (root !== undefined && !isKey && !filesOf(claim).every((file) => isInside(root, file)))
-      throw new UsageError(`${option} names a file outside ${root}.`, 'Name a file in it.')
+      throw new Refusal('usage.outside_root', { option, root })
     if (use === 'write' && filesOf(claim).some((file) => isOwn(home, file)))
-      throw new UsageError(`${option} names one of prospect's own data files: ${path}.`, 'Name another file.')
+      throw new Refusal('usage.own_file', { option, path })
     for (const other of claims) {
       if (other.option === option || !isConflict(claim, other)) continue
       const [output, input] = use === 'write' ? [claim, other] : [other, claim]
@@ -289,7 +289,7 @@ export function readSettings(home: Home): Settings {
   const value = readPrivateJson(home.config)
   if (value === undefined) return {}
   if (isObject(value)) return value
-  throw new UsageError(`${home.config} is not a JSON object.`, 'Correct it, or delete it to start again.')
+  throw new Refusal('usage.config_broken', { config: home.config })
 }
 
 /** Opens the settings for writing; every change is written at once, 0600. */
@@ -323,7 +323,7 @@ export function isLargePrice(context: Context, most: number | null, balance: num
 export const formatSetting = (context: Context): Profile['format'] =>
   context.streams.stdout.isTTY ? resultOr(undefined, () => profileInUse(context).format) : undefined
 
-/** Returns the profile of a name, else the one in use. Throws UsageError where there is none of that name. */
+/** Returns the profile of a name, else the one in use. Throws a Refusal where there is none of that name. */
 export function profileOf(settings: Settings, name: string | undefined): Profile {
   const wanted = name ?? settings.profile
   const known = settings.profiles ?? {}

@@ -10,7 +10,7 @@ import type { CommandLog } from '../../api/ports/ports.js'
 import { escapeControls, parseExact } from '../../api/values/json.js'
 import { isWorkbookName, toStreamRefusal } from '../../runs/output/writer.js'
 import type { Streams } from './context.js'
-import { systemReason, UsageError } from './errors.js'
+import { systemReason } from './errors.js'
 
 /** The largest body read from a file or stdin, in bytes: the largest that an operation takes. */
 const bodyLimit = 32 * 1024 * 1024
@@ -78,7 +78,7 @@ export function watchStreams({ stdout, stderr }: Streams): () => Promise<Refusal
   }
 }
 
-/** Returns all of stdin as text. Throws UsageError above the limit in bytes. */
+/** Returns all of stdin as text. Throws a Refusal above the limit in bytes. */
 export const readStdin = (streams: Streams, limit = bodyLimit): Promise<string> =>
   readAll(streams.stdin as AsyncIterable<Uint8Array>, limit, 'stdin')
 
@@ -88,7 +88,7 @@ async function readAll(bytes: AsyncIterable<Uint8Array>, limit: number, name: st
   for await (const chunk of bytes) {
     const part = Buffer.from(chunk)
     size += part.length
-    if (size > limit) throw new UsageError(`${name} holds more than ${limit} bytes.`)
+    if (size > limit) throw new Refusal('usage.too_long', { name, limit })
     chunks.push(part)
   }
   return Buffer.concat(chunks).toString('utf8')
@@ -102,9 +102,9 @@ export async function readText(streams: Streams, path: string, option?: string):
     if ((await stat(file)).isFile()) return await readFile(file, 'utf8')
     return await interruptible(streams, (signal) => readAll(readPipe(file, signal), bodyLimit, path))
   } catch (error) {
-    if (error instanceof Refusal || error instanceof UsageError) throw error
+    if (error instanceof Refusal) throw error
     const where = option === undefined ? path : `${option}: ${path}`
-    throw new UsageError(`${where} cannot be read: ${systemReason(error)}.`)
+    throw new Refusal('usage.where_unreadable', { where, reason: systemReason(error) })
   }
 }
 
@@ -137,12 +137,12 @@ export async function* readPipe(path: string, signal: AbortSignal): AsyncGenerat
   }
 }
 
-/** Returns the JSON object of `--input FILE|-`. Throws UsageError for anything else. */
+/** Returns the JSON object of `--input FILE|-`. Throws a Refusal for anything else. */
 export async function readInput(streams: Streams, path: string): Promise<Input> {
   const text = (await readText(streams, path, '--input')).replace(/^\uFEFF/, '')
   const value = parse(text, path)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new UsageError('--input must hold one JSON object: the fields of the request.')
+    throw new Refusal('usage.input_object')
   return value as Input
 }
 
@@ -150,9 +150,10 @@ function parse(text: string, path: string): unknown {
   try {
     return parseExact(text)
   } catch (error) {
-    throw new UsageError(
-      `--input: ${path === '-' ? 'stdin' : path} is not valid JSON (${(error as Error).message}).`,
-    )
+    throw new Refusal('usage.input_json', {
+      path: path === '-' ? 'stdin' : path,
+      reason: (error as Error).message,
+    })
   }
 }
 
@@ -194,7 +195,7 @@ export function timeLimit(seconds: number | undefined): AbortSignal | undefined 
 export const anySignal = (...signals: readonly (AbortSignal | undefined)[]): AbortSignal =>
   AbortSignal.any(signals.filter((one) => one !== undefined))
 
-/** It is appended to, and only its owner can read it. Throws UsageError where it cannot be opened. */
+/** It is appended to, and only its owner can read it. Throws a Refusal where it cannot be opened. */
 export function openLog(path: string, now: () => number, redact: (text: string) => string): CommandLog {
   const file = openLogFile(path)
   let credits = 0
@@ -222,6 +223,6 @@ function openLogFile(path: string): number {
     if (fstatSync(file).isFile()) fchmodSync(file, 0o600)
     return file
   } catch (error) {
-    throw new UsageError(`--log: ${path} cannot be written: ${systemReason(error)}.`, 'Name another file.')
+    throw new Refusal('usage.log_unwritable', { path, reason: systemReason(error) })
   }
 }

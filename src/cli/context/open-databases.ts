@@ -113,7 +113,7 @@ export async function openEngineStore(context: Machine) {
 }
 
 /**
- * Throws UsageError where a command has nothing to read: its target is this machine's engine, which has no workspace yet.
+ * Throws a Refusal where a command has nothing to read: its target is this machine's engine, which has no workspace yet.
  * Creates nothing. What a machine recorded (`records`) may also be of other targets.
  */
 export async function requireWorkspace(context: Context, reads: 'engine' | 'records'): Promise<void> {

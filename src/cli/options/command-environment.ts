@@ -9,7 +9,7 @@ import type { Admin } from '../../engine/admin/admin.js'
 import type { OperationCall } from '../../mcp/session.js'
 import { resolveField } from '../../runs/output/columns.js'
 import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
-import { Stop, UsageError } from '../context/errors.js'
+import { Stop } from '../context/errors.js'
 import type { Taking } from '../context/in-process.js'
 import { holdLock, openAdmin, requireWorkspace } from '../context/open-databases.js'
 import { checkLayoutFormat, fieldsOf } from '../output/output.js'
@@ -318,29 +318,23 @@ const fileOptions: Readonly<Record<string, readonly [option: string, use: FileUs
   log: ['--log', 'write'],
 }
 
-/** Throws UsageError where two options choose the format, and for an expression that jq does not understand. */
+/** Throws a Refusal where two options choose the format, and for an expression that jq does not understand. */
 async function checkFormats({ json, format, jq, fields }: GlobalOptions): Promise<void> {
   if (jq !== undefined) {
     const other = format !== undefined && format !== 'json' ? `--format ${format}` : '--fields'
-    if (other !== '--fields' || fields !== undefined)
-      throw new UsageError(`--jq and ${other} cannot be used together.`, 'Use one or the other.')
+    if (other !== '--fields' || fields !== undefined) throw new Refusal('usage.jq_or_other', { other })
     await checkJq(jq)
   }
-  if (json && format !== undefined && format !== 'json')
-    throw new UsageError(`--json and --format ${format} cannot be used together.`, 'Use one or the other.')
+  if (json && format !== undefined && format !== 'json') throw new Refusal('usage.json_or_format', { format })
 }
 
-/** Throws UsageError, before a command does anything, where a file is missing, or one would be replaced that must not be. */
+/** Throws a Refusal, before a command does anything, where a file is missing, or one would be replaced that must not be. */
 export function claimFiles({ claimFile }: Context, options: Fields): void {
   for (const [name, [option, use]] of Object.entries(fileOptions)) {
     const path = options[name]
     if (typeof path !== 'string' || path === '' || path === '-') continue
     // `--csv --quiet` forgot the file, and the next option would be taken for it.
-    if (/^--[a-z]/.test(path))
-      throw new UsageError(
-        `${option} needs a file, and is followed by ${path}.`,
-        `A file of that name is ./${path}`,
-      )
+    if (/^--[a-z]/.test(path)) throw new Refusal('usage.file_forgotten', { option, path })
     claimFile(path, option, use)
   }
 }
@@ -364,11 +358,11 @@ export function asGroup(
 const helpOption = (): Option =>
   new Option('-h, --help', 'Show this help; --help all shows every option').helpGroup(groups.other)
 
-/** Throws UsageError, with a suggestion, where a word is no command of its parent. */
+/** Throws a Refusal, with a suggestion, where a word is no command of its parent. */
 export function checkWord(parent: Command, word: string, path: string = pathOf(parent)): void {
   const names = parent.commands.map((command) => command.name())
   if (names.includes(word)) return
-  throw new UsageError(`${path} has no command "${word}".`, `${guess(word, names, path)} See: ${path} --help`)
+  throw new Refusal('usage.no_command', { path, word, guess: guess(word, names, path) })
 }
 
 const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
@@ -428,15 +422,14 @@ export const among =
 
 const maxCandidates = 6
 
-/** Throws UsageError for no id or an ambiguous one, and a `Stop` (exit 9) for one that nothing has. */
+/** Throws a Refusal for no id or an ambiguous one, and a `Stop` (exit 9) for one that nothing has. */
 export async function resolveIds(
   { args, options }: Pick<Invocation, 'args' | 'options'>,
   kind: StoredKind,
   ids: StoredIds,
 ): Promise<readonly string[]> {
   if (options.last === true) {
-    if (args.length > 0)
-      throw new UsageError('--last and an id cannot be used together.', 'Use one or the other.')
+    if (args.length > 0) throw new Refusal('usage.last_or_id')
     const [id] = await ids('', 1)
     if (id === undefined) throw new Stop(`There is no ${kind.noun} yet.`, exitCodes.notFound, '', 'not_found')
     return [id]
@@ -451,7 +444,7 @@ export async function resolveIds(
   return Promise.all(args.map(whole))
 }
 
-/** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws UsageError for several. */
+/** Returns the whole id of which `given` is the beginning; `undefined` where nothing begins so. Throws a Refusal for several. */
 export async function expandId(given: string, noun: string, ids: StoredIds) {
   const found = given === '' ? [] : await ids(given, maxCandidates)
   if (found.length < 2 || found.includes(given)) return found.includes(given) ? given : found[0]

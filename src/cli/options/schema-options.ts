@@ -18,7 +18,6 @@ import type { Fields } from '../../api/values/objects.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import { type Node, nodeOf, resolveField } from '../../runs/output/columns.js'
 import { crmKindOfReply } from '../../runs/output/crm-layout.js'
-import { UsageError } from '../context/errors.js'
 import { groups } from './global-options.js'
 import { repeated } from './values.js'
 
@@ -113,14 +112,13 @@ function describe(kind: FieldKind): string {
   return notes.length === 0 ? kind.description : `${kind.description} (${notes.join('; ')})`
 }
 
-/** Reads the fields given as options. Throws UsageError where a value cannot be of the field's kind. */
+/** Reads the fields given as options. Throws a Refusal where a value cannot be of the field's kind. */
 export function inputOf(schema: z.ZodObject, fields: readonly Field[], options: Fields): Input {
   const given: Record<string, unknown> = {}
   for (const { name, flag } of fields) {
     const value = options[attribute(flag)]
     if (value === undefined) continue
-    if (given[name] !== undefined)
-      throw new UsageError(`--${flag} is another spelling of ${name}.`, 'Give it once.')
+    if (given[name] !== undefined) throw new Refusal('usage.spelling_twice', { flag, name })
     given[name] = value
   }
   const input = withIds(fields, coerceInput(schema, given))
@@ -128,7 +126,7 @@ export function inputOf(schema: z.ZodObject, fields: readonly Field[], options: 
   return input
 }
 
-/** Returns the input with ids for the names of functions and the like. Throws UsageError for a name of none or several. */
+/** Returns the input with ids for the names of functions and the like. Throws a Refusal for a name of none or several. */
 function withIds(fields: readonly Field[], given: Input): Input {
   const input = withNamedIds(given)
   for (const [name, value] of Object.entries(input)) {
@@ -140,7 +138,7 @@ function withIds(fields: readonly Field[], given: Input): Input {
       if (typeof text !== 'string' || Object.hasOwn(labels, text) || /^\d+$/.test(text)) continue
       const names = idsNamed(labels, text).map((id) => labels[id])
       if (names.length > 0)
-        throw new UsageError(`--${flag}: "${text}" is ambiguous.`, `Did you mean ${names.join(' or ')}?`)
+        throw new Refusal('usage.value_ambiguous', { flag, text, names: names.join(' or ') })
       // The catalogue of this machine may have others.
       if (!isOpen) refuseValue(flag, text, Object.values(labels))
     }
@@ -177,13 +175,12 @@ export const attribute = (flag: string): string =>
   flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 function check({ flag, kind }: Field, value: unknown): void {
-  if (kind.type === 'integer' && !Number.isInteger(value))
-    throw new UsageError(`--${flag} takes a whole number.`)
-  if (kind.type === 'number' && typeof value !== 'number') throw new UsageError(`--${flag} takes a number.`)
+  if (kind.type === 'integer' && !Number.isInteger(value)) throw new Refusal('usage.whole_number', { flag })
+  if (kind.type === 'number' && typeof value !== 'number') throw new Refusal('usage.number', { flag })
   if (kind.type === 'object' && (typeof value !== 'object' || Array.isArray(value)))
-    throw new UsageError(`--${flag} takes key=value or a JSON object.`)
+    throw new Refusal('usage.object_value', { flag })
   if (kind.item?.type === 'object' && Array.isArray(value) && value.some((item) => typeof item !== 'object'))
-    throw new UsageError(`--${flag} takes JSON objects, or key=value for an object of one key.`)
+    throw new Refusal('usage.objects_value', { flag })
   const words = kind.values ?? kind.item?.values
   const unknown = words && [value].flat().find((word) => !words.includes(String(word)))
   if (words && unknown !== undefined) refuseValue(flag, String(unknown), words)
@@ -248,15 +245,15 @@ export const fieldOfWords = (id: OperationId, fields: readonly Field[]): Field |
 export const argumentText = ({ name, kind }: Field): string =>
   kind.type === 'array' ? `[${name}...]` : `[${name}]`
 
-/** Returns the options with the words as the value of one. Throws UsageError where both are given. */
+/** Returns the options with the words as the value of one. Throws a Refusal where both are given. */
 export function withWords(field: Field | undefined, words: readonly string[], options: Fields): Fields {
   if (!field || words.length === 0) return options
   const name = attribute(field.flag)
-  if (options.csv !== undefined) throw new UsageError(`Give <${field.name}> or --csv, not both.`)
+  if (options.csv !== undefined) throw new Refusal('usage.word_or_csv', { name: field.name })
   if (/\.(?:csv|tsv|xlsx?|ndjson|jsonl|txt)$/i.test(words[0] ?? ''))
     throw new Refusal('usage.file_as_word', { file: words[0], field: field.name.replaceAll('_', ' ') })
   if (options[name] !== undefined)
-    throw new UsageError(`"${words[0]}" and --${field.flag} both give the ${field.name}.`, 'Give it once.')
+    throw new Refusal('usage.word_and_option', { word: words[0], flag: field.flag, name: field.name })
   return { ...options, [name]: field.kind.type === 'array' ? words : words[0] }
 }
 

@@ -8,7 +8,7 @@ import { type Period, periodEnd, periodStart } from '../../engine/clock.js'
 import type { RunsLocation } from '../../runs/records.js'
 import { isPostgres, locationProblem, withoutPassword } from '../../storage/driver/connection.js'
 import type { Context } from '../context/context.js'
-import { toFlag, UsageError } from '../context/errors.js'
+import { toFlag } from '../context/errors.js'
 import { quoteForShell } from '../context/home.js'
 
 export const optionRows = <const Rows extends OptionRows>(rows: Rows): Rows => rows
@@ -151,11 +151,11 @@ export const timeOptions = optionRows({
   until: ['<when>', 'until the end of that day, week or month', momentWhere(endMs, periodEnd)],
 })
 
-/** Returns the time that options select, in milliseconds: `since` included, `until` not. Throws UsageError for none. */
+/** Returns the time that options select, in milliseconds: `since` included, `until` not. Throws a Refusal for none. */
 export function readTimes({ since, until }: OptionsOf<typeof timeOptions>, now: number) {
   const times = withoutUndefined({ since: since?.(now), until: until?.(now) })
   if (times.since !== undefined && times.until !== undefined && times.since >= times.until)
-    throw new UsageError('--since is not before --until.', 'Swap them.')
+    throw new Refusal('usage.since_after_until')
   return times
 }
 
@@ -230,7 +230,7 @@ export const catalogueOption = optionRows({
   ],
 })
 
-/** Returns the address of a PostgreSQL database. Throws UsageError for anything else and for a password. */
+/** Returns the address of a PostgreSQL database. Throws a Refusal for anything else and for a password. */
 export function serverAddress(location: string): string {
   const address = refusePassword('--database')(location)
   if (isPostgres(address)) return address

@@ -10,7 +10,6 @@ import { receiverPath } from '../../api/webhooks/events.js'
 import { isSecret } from '../../api/webhooks/signature.js'
 import { isNetwork } from '../../client/ssrf-guard.js'
 import type { Streams, StreamsContext } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { checkSecret } from '../context/home.js'
 import { readText } from '../context/io.js'
 import { fileOf } from '../output/output.js'
@@ -18,19 +17,13 @@ import type { Invocation } from './command-environment.js'
 import { groups } from './global-options.js'
 import { engineOption, type OptionsOf, optionRows, port, seconds, toOptions } from './values.js'
 
-/** Returns an address for deliveries: http or https, without a user or a fragment. Throws UsageError for others. */
+/** Returns an address for deliveries: http or https, without a user or a fragment. Throws a Refusal for others. */
 export function targetUrl(text: string, option: string): string {
   const url = parseUrl(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new UsageError(
-      `${option} takes an http or https address.`,
-      'Write it like http://localhost:3000/hooks',
-    )
-  if (url.username !== '' || url.password !== '')
-    throw new UsageError(
-      `${option} must not hold a user or password: other users of this machine could see it.`,
-    )
-  if (url.hash !== '') throw new UsageError(`${option} must not have a fragment (#…).`)
+    throw new Refusal('usage.address', { option })
+  if (url.username !== '' || url.password !== '') throw new Refusal('usage.address_password', { option })
+  if (url.hash !== '') throw new Refusal('usage.address_fragment', { option })
   return url.href
 }
 
@@ -80,8 +73,7 @@ export type PublicAddress = NonNullable<ReturnType<typeof publicAddress>>
 export function publicAddress(text: string | undefined) {
   if (text === undefined) return undefined
   const { origin, host, pathname, search } = new URL(targetUrl(text, '--public-url'))
-  if (search !== '')
-    throw new UsageError('--public-url must not have a query (?…).', 'prospect adds the rest of the path.')
+  if (search !== '') throw new Refusal('usage.public_url_query')
   return { origin, host, prefix: pathname.replace(/\/+$/, '') }
 }
 

@@ -12,7 +12,6 @@ import {
   workbookSink,
 } from '../../runs/output/writer.js'
 import type { GlobalOptions, Streams, StreamsContext } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { interruptible, styledStream } from '../context/io.js'
 import { pinFolder } from '../context/pinned.js'
 
@@ -36,11 +35,10 @@ export function formatOf({ globals: options, streams }: StreamsContext): FormatN
   return chosenFormat(options) ?? (options.layout === undefined ? usual : 'csv')
 }
 
-/** Throws UsageError where `--layout` is given with a format that has no columns, or with other columns. */
+/** Throws a Refusal where `--layout` is given with a format that has no columns, or with other columns. */
 export function checkLayoutFormat(options: GlobalOptions): void {
   if (options.layout === undefined) return
-  if (options.fields !== undefined)
-    throw new UsageError('--layout and --fields both choose the columns.', 'Use one or the other.')
+  if (options.fields !== undefined) throw new Refusal('usage.layout_or_fields')
   const chosen = chosenFormat(options)
   if (!chosen || (chosen !== 'table' && rowFormats[chosen].hasColumns)) return
   throw new Refusal('usage.layout_format', { chosen })
@@ -52,8 +50,7 @@ export const fileOf = (options: GlobalOptions): string | undefined =>
 
 export function fieldsOf(options: GlobalOptions): string[] | undefined {
   const fields = options.fields?.split(',').map((field) => field.trim())
-  if (fields?.some((field) => field === ''))
-    throw new UsageError('--fields has an empty name.', 'Write: --fields name,domain')
+  if (fields?.some((field) => field === '')) throw new Refusal('usage.fields_empty')
   return fields
 }
 
@@ -82,7 +79,7 @@ async function openSink(context: StreamsContext): Promise<Sink> {
 }
 
 /**
- * Opens a file that an option names for writing, as all of them are. Throws UsageError where it must not be replaced. Waiting
+ * Opens a file that an option names for writing, as all of them are. Throws a Refusal where it must not be replaced. Waiting
  * for the reader of a pipe ends with a signal of the system, also with one that came before.
  */
 export async function openFile(context: StreamsContext, path: string, option: string, signal?: AbortSignal) {
@@ -115,11 +112,11 @@ export async function openFile(context: StreamsContext, path: string, option: st
   }
 }
 
-/** Throws UsageError where the folder of an output is missing or cannot be written, before anything is asked or spent. */
+/** Throws a Refusal where the folder of an output is missing or cannot be written, before anything is asked or spent. */
 export function checkOutputFolder(option: string, file: string, { cwd }: Pick<Streams, 'cwd'>): void {
   const path = resolve(cwd, file)
   const kind = statSync(path, { throwIfNoEntry: false })
-  if (kind?.isDirectory()) throw new UsageError(`${option} ${file} is a folder.`, 'Name a file in it.')
+  if (kind?.isDirectory()) throw new Refusal('usage.output_folder', { option, file })
   if (kind && !kind.isFile()) return
   const folder = dirname(path)
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
@@ -131,9 +128,9 @@ export function checkOutputFolder(option: string, file: string, { cwd }: Pick<St
   }
 }
 
-/** Returns the absolute path that an option names; `undefined` without it. Throws UsageError for stdout and for a folder that cannot be written. */
+/** Returns the absolute path that an option names; `undefined` without it. Throws a Refusal for stdout and for a folder that cannot be written. */
 export function pathOf(option: string, value: unknown, { cwd }: Pick<Streams, 'cwd'>): string | undefined {
-  if (value === '-' || value === '') throw new UsageError(`${option} needs the name of a file.`)
+  if (value === '-' || value === '') throw new Refusal('usage.no_file_name', { option })
   if (typeof value !== 'string') return undefined
   if (isWorkbookName(value)) throw new Refusal('usage.no_workbook', { option, file: value })
   checkOutputFolder(option, value, { cwd })
@@ -141,13 +138,13 @@ export function pathOf(option: string, value: unknown, { cwd }: Pick<Streams, 'c
 }
 
 /**
- * Throws UsageError where the name of an output says another format than it gets: that of a workbook which is not written, or
+ * Throws a Refusal where the name of an output says another format than it gets: that of a workbook which is not written, or
  * an unknown one. Without a format, what has no extension and what is no regular file is written as where there is none.
  */
 export function checkOutputName(file: string, { format, json }: GlobalOptions, { cwd }: Streams): void {
   const extension = extname(file).toLowerCase()
   if (/^\.(?:xls|xlsm|xlsb|ods|numbers)$/.test(extension))
-    throw new UsageError(`prospect does not write ${extension} files.`, 'Use -o FILE.xlsx or -o FILE.csv.')
+    throw new Refusal('usage.old_workbook', { extension })
   const hasFormat = format !== undefined || json === true
   if (isWorkbookName(file) && hasFormat)
     throw new Refusal('usage.workbook_format', { file, option: json ? 'json' : 'format' })

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { CommanderError } from 'commander'
-import { isRefusal, type Report, systemCode } from '../../api/calls/errors.js'
+import { isRefusal, Refusal, type Report, systemCode } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isTooLarge, parseExact, toJson, toPrintableJson } from '../../api/values/json.js'
 import { isObject } from '../../api/values/objects.js'
@@ -40,7 +40,7 @@ export async function printTo(sink: Sink, context: Context, body: unknown, view:
   try {
     for await (const text of render(context, body, view)) await sink.write(text)
   } catch (error) {
-    if (!view.isOnce || options.jq === undefined || !(error instanceof UsageError)) throw error
+    if (!view.isOnce || options.jq === undefined || !isRefusal(error, 'usage.jq')) throw error
     await sink.write(`${toPrintableJson(body, 2)}\n`)
     await sink.finish()
     throw error
@@ -203,7 +203,7 @@ interface Jq {
  */
 const loadJq = (): Promise<Jq> => createRequire(import.meta.url)('jq-web') as Promise<Jq>
 
-/** Throws UsageError for an expression that jq does not understand. Runs nothing of it. */
+/** Throws a Refusal for an expression that jq does not understand. Runs nothing of it. */
 export async function checkJq(expression: string): Promise<void> {
   const jq = await loadJq()
   try {
@@ -227,7 +227,7 @@ async function filterJson(json: string, expression: string, pretty: boolean): Pr
     const problem = said
       .replace(/^jq: error:? ?/, '')
       .replace(/ \(Unix shell quoting issues\?\)|\(at \w*:\d+\): | at <top-level>.*$/g, '')
-    throw new UsageError(`--jq: ${problem}.`, 'The language is described at https://jqlang.org/manual.')
+    throw new Refusal('usage.jq', { problem })
   }
 }
 

@@ -5,6 +5,7 @@ import type { Reading } from '../../csv/detect-encoding.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { Stop, UsageError } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
+import { reportOf } from '../messages.js'
 import { type Look, labelOf, lookOf, oneLine } from './text.js'
 
 /** Whether a person can answer: a terminal for input and output, no `--yes`, no `--no-input`, no CI. */
@@ -80,7 +81,7 @@ const toValidator =
       check(answer)
       return true
     } catch (error) {
-      return oneLine((error as Error).message)
+      return oneLine(reportOf(error)?.error ?? String(error))
     }
   }
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, vendorKindsOf } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
@@ -21,7 +22,6 @@ import { hasPages } from '../call/send.js'
 import { findStored } from '../call/spending.js'
 import { requireSetUp } from '../commands/setup/set-up.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { openAdmin } from '../context/open-databases.js'
 import {
   type CommandEnvironment,
@@ -183,7 +183,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     const { fromCsv } = await import('../batch/run.js')
     return fromCsv(context, request)
   }
-  if (options.database !== undefined) throw new UsageError('--database needs --csv.')
+  if (options.database !== undefined) throw new Refusal('usage.database_of_csv')
   // A command that waits for the result on a server gives its own address later.
   const isOurs =
     operation.starts !== undefined &&
@@ -245,7 +245,7 @@ const kinds: Readonly<Record<string, LocalKind>> = {
 const kindOf = (row: Operation): LocalKind | undefined =>
   pathParameters(row).length > 0 ? kinds[areaOf(row.id)] : undefined
 
-/** Ids of a server are passed as they are. Throws UsageError for none, an ambiguous one, and `--last` with a server. */
+/** Ids of a server are passed as they are. Throws a Refusal for none, an ambiguous one, and `--last` with a server. */
 async function resolveLocalId(context: Context, operation: Operation, { args, options }: Invocation) {
   const kind = kindOf(operation)
   const [id] = args
@@ -259,7 +259,7 @@ async function resolveLocalId(context: Context, operation: Operation, { args, op
   if (!context.isLocal()) {
     if (id !== undefined && options.last !== true) return args
     const problem = options.last ? '--last is for the engine of this machine' : '<id> is missing'
-    throw new UsageError(`${problem}.`, `Give the id of the ${kind.noun}. See: prospect ${kind.list}`)
+    throw new Refusal('usage.which_id', { problem, noun: kind.noun, list: kind.list })
   }
   const ids = kind.ids(await openAdmin(context))
   if (id === undefined || options.last) return resolveIds({ args, options }, kind, ids)

@@ -1,43 +1,39 @@
+import { Refusal } from '../../api/calls/errors.js'
 import type { WireNames } from '../../api/calls/wire-names.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import { isOwnMachine, parseUrl } from '../../api/values/url.js'
 import { engineName, localName, toWorkspaceName } from '../../runs/target-name.js'
 import type { Context, GlobalOptions, Profile, Settings, Streams } from '../context/context.js'
 import { findStoredKey } from '../context/credentials.js'
-import { UsageError } from '../context/errors.js'
 import { profileOf } from '../context/home.js'
 
 /** The end of every base address: the version of the API. */
 const ending = '/api/v2'
 
-/** Throws UsageError with the corrected address; `source` names where it was given. */
+/** Throws a Refusal with the corrected address; `source` names where it was given. */
 export function baseUrlOf(text: string, source: string, insecure = false): URL {
   const url = parseUrl(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.hostname === '')
-    throw new UsageError(`${source} takes an https address.`, 'Write it like https://api.example.com/api/v2')
+    throw new Refusal('usage.server_https', { source })
   if (url.username !== '' || url.password !== '')
-    throw new UsageError(
-      `${source} must not hold a user or password.`,
-      `Write ${correctUrl(url)} and give the key separately.`,
-    )
+    throw new Refusal('usage.server_password', { source, correct: correctUrl(url) })
   // Another version, or the version alone, is another API: to correct the address would promise too much.
   if (/\/v\d/.test(url.pathname) && !/\/api\/v2(?:\/|$)/.test(url.pathname))
-    throw new UsageError(
-      `${source} is not that of a server of this API, which ends in ${ending}.`,
-      `Other APIs cannot be connected. If this server has this API, too, write ${correctUrl(url)}${syncHint(url)}`,
-    )
+    throw new Refusal('usage.server_other_api', {
+      source,
+      ending,
+      correct: correctUrl(url),
+      sync: syncHint(url),
+    })
   if (
     url.search !== '' ||
     url.hash !== '' ||
     /[?#]/.test(text) ||
     !url.pathname.replace(/\/$/, '').endsWith(ending)
   )
-    throw new UsageError(`${source} must end in ${ending}.`, `Write ${correctUrl(url)}`)
+    throw new Refusal('usage.server_ending', { source, ending, correct: correctUrl(url) })
   if (url.protocol === 'http:' && !insecure && !isOwnMachine(url))
-    throw new UsageError(
-      `${source} is an http address: others could read the key and the data in transit.`,
-      'Use its https address. On a trusted network: add --insecure-http, or prospect config set insecure_http yes',
-    )
+    throw new Refusal('usage.server_http', { source })
   url.pathname = url.pathname.replace(/\/$/, '')
   return url
 }
@@ -45,11 +41,11 @@ export function baseUrlOf(text: string, source: string, insecure = false): URL {
 /** The addresses of servers over one database, the first of which names them and their key. */
 type Urls = readonly [URL, ...URL[]]
 
-/** Reads addresses that have commas between them. Throws UsageError, also for the same one twice. */
+/** Reads addresses that have commas between them. Throws a Refusal, also for the same one twice. */
 export const baseUrlsOf = (text: string, source: string, insecure = false): Urls =>
   urlsIn(text, source, (one, which) => baseUrlOf(one, which, insecure))
 
-/** They end in `/v2`. Throws UsageError. */
+/** They end in `/v2`. Throws a Refusal. */
 export const syncBaseUrlsOf = (text: string, insecure = false): Urls =>
   urlsIn(text, 'sync_base_url', (one, which) => syncBaseUrlOf(one, which, insecure))
 
@@ -59,23 +55,17 @@ function urlsIn(text: string, source: string, read: (text: string, source: strin
   const nameOf = (at: number) => `Address ${at + 1} of ${source}`
   const urls = [first, ...others].map((one, at) => {
     if (one !== '') return read(one, nameOf(at))
-    throw new UsageError(
-      `${nameOf(at)} is empty.`,
-      'Give one comma between two addresses, and none at the ends.',
-    )
+    throw new Refusal('usage.server_empty', { name: nameOf(at) })
   })
   const twice = urls.find(({ href }, at) => urls.findIndex((one) => one.href === href) < at)
-  if (twice) throw new UsageError(`${source} has ${twice.href} twice.`, 'Give each server once.')
+  if (twice) throw new Refusal('usage.server_twice', { source, href: twice.href })
   return urls as unknown as Urls
 }
 
 function syncBaseUrlOf(text: string, source: string, insecure: boolean): URL {
   const path = parseUrl(text)?.pathname.replace(/\/$/, '') ?? ''
   if (!path.endsWith('/v2') || path.endsWith(ending))
-    throw new UsageError(
-      `${source} must end in /v2, and not in /api/v2.`,
-      'Write it like https://api.example.com/v2',
-    )
+    throw new Refusal('usage.server_sync_ending', { source })
   const url = baseUrlOf(text.replace(/\/v2\/?$/, ending), source, insecure)
   url.pathname = path
   return url
@@ -103,8 +93,7 @@ export function targetOf(options: GlobalOptions, env: Streams['env'], settings: 
   const limits = withoutUndefined({ timeout: profile.timeout, maxWait: profile.max_wait })
   const urls = options.local ? undefined : addressesOf(options, env, profile)
   if (!urls) {
-    if (options.direct)
-      throw new UsageError('--direct needs a remote server, but the target is the local engine.')
+    if (options.direct) throw new Refusal('usage.direct_local')
     return { kind: 'local' as const, ...limits }
   }
   const [{ href, origin }, ...others] = urls
@@ -150,11 +139,7 @@ function addressesOf(options: GlobalOptions, env: Streams['env'], profile: Profi
   if (profile.target === 'local') return undefined
   if (profile.base_url !== undefined)
     return baseUrlsOf(profile.base_url, 'base_url of the profile', isInsecure(options, profile))
-  if (profile.target === 'remote')
-    throw new UsageError(
-      'The profile is for a remote server and has no base_url.',
-      'Set it: prospect config set base_url https://api.example.com/api/v2',
-    )
+  if (profile.target === 'remote') throw new Refusal('usage.no_base_url')
   return undefined
 }
 

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { isOk, type Reply } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { type Operation, operations } from '../../../api/operations/table.js'
 import { parseExact, toJson } from '../../../api/values/json.js'
@@ -10,7 +11,7 @@ import { printRefusedBody } from '../../call/print.js'
 import { everyPage, type WholeReply, waitForRateLimits } from '../../call/send.js'
 import { createSpendingLayer } from '../../call/spending.js'
 import type { Context, GlobalOptions, StreamsContext } from '../../context/context.js'
-import { reportOfAnswer, UsageError } from '../../context/errors.js'
+import { reportOfAnswer } from '../../context/errors.js'
 import { readInput, readText } from '../../context/io.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { repeated } from '../../options/values.js'
@@ -77,13 +78,12 @@ async function readRequest(
 ) {
   const method = methodText.toUpperCase()
   if (!/^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)$/.test(method))
-    throw new UsageError(`"${methodText}" is not a method.`, 'Use GET, POST, PUT or DELETE, then the path.')
+    throw new Refusal('usage.method', { methodText })
   const fields = parseFields((options.field as string[] | undefined) ?? [])
   const input = typeof options.input === 'string' ? options.input : undefined
-  if (method === 'GET' && input !== undefined)
-    throw new UsageError('A GET request has no body.', 'Give its query with -f key=value.')
+  if (method === 'GET' && input !== undefined) throw new Refusal('usage.get_body')
   const isPaged = options.paginate === true
-  if (isPaged && method !== 'GET') throw new UsageError('--paginate works with GET only.', 'Leave it out.')
+  if (isPaged && method !== 'GET') throw new Refusal('usage.paginate')
   const { searchParams } = toUrl(pathText, {})
   // Each page replaces what the path itself says about pages.
   const path = isPaged ? pathText.replace(/\?.*$/s, '') : pathText
@@ -112,7 +112,7 @@ export function parseFields(pairs: readonly string[]): Record<string, unknown> {
   const fields = new Map<string, unknown>()
   for (const pair of pairs) {
     const at = pair.indexOf('=')
-    if (at < 1) throw new UsageError(`-f takes key=value, not "${at < 0 ? pair : pair.slice(0, at + 1)}".`)
+    if (at < 1) throw new Refusal('usage.field_pair', { pair: at < 0 ? pair : pair.slice(0, at + 1) })
     const isList = pair.slice(0, at).endsWith('[]')
     const name = isList ? pair.slice(0, at - 2) : pair.slice(0, at)
     const value = parseValue(name, pair.slice(at + 1))
@@ -131,15 +131,14 @@ function parseValue(name: string, text: string): unknown {
   try {
     return parseExact(text)
   } catch {
-    throw new UsageError(`-f ${name} looks like JSON but is not valid.`, 'Check its quotes and brackets.')
+    throw new Refusal('usage.field_json', { name })
   }
 }
 
 const origin = 'http://127.0.0.1'
 
 function toUrl(path: string, query: Fields): URL {
-  if (/^\w+:\/\//.test(path))
-    throw new UsageError('The path must not be a full URL.', 'Write it as /credits.')
+  if (/^\w+:\/\//.test(path)) throw new Refusal('usage.path_not_url')
   const rooted = path.startsWith('/') ? path : `/${path}`
   const isWhole = /^\/(?:api\/|(?:health|openapi\.json)$)/.test(rooted)
   const url = new URL(origin + (isWhole ? rooted : `/api/v2${rooted}`))
@@ -163,6 +162,6 @@ function formatHead({ status, headers }: Reply): string {
 export const openapiCommand: CommandFactory = ({ command }) =>
   command('openapi', 'Print the OpenAPI 3.1 document of the API, as JSON').run(async (context) => {
     if (context.globals.format && context.globals.format !== 'json')
-      throw new UsageError('The document is JSON.', `Leave out --format ${context.globals.format}.`)
+      throw new Refusal('usage.document_format', { format: context.globals.format })
     await print(context.withGlobals({ format: 'json' }), await createDocument())
   })

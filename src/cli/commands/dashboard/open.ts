@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Caller } from '../../../api/calls/caller.js'
-import type { Report } from '../../../api/calls/errors.js'
+import { Refusal, type Report } from '../../../api/calls/errors.js'
 import { localOrigin } from '../../../api/values/key-names.js'
 import { once, withoutUndefined } from '../../../api/values/objects.js'
 import {
@@ -26,7 +26,7 @@ import { isRefused, limitsOf, reportedWindows } from '../../call/limits.js'
 import { createSpendingLayer, openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { storedKey } from '../../context/credentials.js'
-import { reportOfReply, Stop, UsageError } from '../../context/errors.js'
+import { reportOfReply, Stop } from '../../context/errors.js'
 import { notSetUp, openEvents, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import { reportOf } from '../../messages.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
@@ -198,7 +198,7 @@ async function openInboxPort(context: Context): Promise<InboxPort> {
   }
   const find = async (id: string): Promise<KeptEvent> => {
     const event = await events.find(id)
-    if (!event) throw new UsageError(`There is no event ${id}.`, 'It may have been purged.')
+    if (!event) throw new Refusal('usage.no_event', { id })
     return event
   }
   return {
@@ -228,7 +228,7 @@ export function openRunsPort(context: Context): RunsPort {
   const find = async (id: string, isShared: boolean): Promise<[Run, RunRecords]> => {
     const records = await recordsOf(isShared)
     const [run] = id === '' ? [] : await records.runs.find(id)
-    if (run?.id !== id) throw new UsageError(`There is no run ${id}.`, 'It may have been forgotten.')
+    if (run?.id !== id) throw new Refusal('usage.no_run', { id })
     return [run, records]
   }
   const toListed = async (run: Run, records: RunRecords): Promise<ListedRun> => {
@@ -240,8 +240,8 @@ export function openRunsPort(context: Context): RunsPort {
     (await isRunning(context, run, locks)) ? locks.holder(run.identityKey) : undefined
   const start = (args: readonly string[], stdout: 'ignore' | 'pipe', isShared: boolean) => {
     if (children.size >= maxChildren) {
-      const hint = `Wait until one has ended, or use a terminal: prospect ${args.slice(0, 3).join(' ')}`
-      throw new UsageError(`The dashboard is already running ${maxChildren} commands, its maximum.`, hint)
+      const command = args.slice(0, 3).join(' ')
+      throw new Refusal('usage.dashboard_busy', { most: maxChildren, command })
     }
     const started = startCommand(context, [...args, ...(isShared ? ['--shared'] : [])], stdout)
     children.add(started.child)
@@ -280,10 +280,10 @@ export function openRunsPort(context: Context): RunsPort {
     stop: async (id, isShared) => {
       const [run, records] = await find(id, isShared)
       const holder = await holderOf(run, records)
-      if (holder === undefined) throw new UsageError('The run is not running.', 'It has ended meanwhile.')
+      if (holder === undefined) throw new Refusal('usage.run_ended')
       const [, pid, , host] = /^process (\d+), since \S+?(, on (.+))?$/.exec(holder) ?? []
       if (pid === undefined || (host !== undefined && host !== hostname()))
-        throw new UsageError(`The run is on another machine (${holder}).`, 'Stop it there.')
+        throw new Refusal('usage.run_elsewhere', { holder })
       askToStop(context, Number(pid), run)
     },
     export: async (id, isShared) => {

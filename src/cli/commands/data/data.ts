@@ -10,7 +10,6 @@ import { countPerson, type Erased, erasePerson, forgetSuppressions } from '../..
 import { foldText } from '../../../identity/name.js'
 import { readIndustries } from '../../call/filter-names.js'
 import type { Context } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import {
   openAdmin,
   openStateOf,
@@ -70,10 +69,8 @@ export const dataCommand: CommandFactory = ({ command, group }) =>
       .run(async (outer, { args, options }) => {
         const context = withCatalogueOption(outer, options)
         const { person } = options
-        if (person !== undefined && args[0] !== undefined) {
-          const hint = `Leave out ${args[0]}, or --person.`
-          throw new UsageError('A kind of record and a person are given.', hint)
-        }
+        if (person !== undefined && args[0] !== undefined)
+          throw new Refusal('usage.kind_and_person', { kind: args[0] })
         if (person !== undefined) {
           const held = await exportPerson(context, person)
           return print(context, held, { layout: () => formatPerson(held) })
@@ -210,10 +207,7 @@ async function forgetOpenData(
   { dryRun = false, suppress }: OptionsOf<typeof forgetOptions>,
 ): Promise<void> {
   if (person !== undefined || suppress)
-    throw new UsageError(
-      `--source cannot be used with ${suppress ? '--suppress' : 'a person'}.`,
-      'Open data is forgotten as a whole: leave the other out.',
-    )
+    throw new Refusal('usage.source_whole', { other: suppress ? '--suppress' : 'a person' })
   if (!(await hasCatalogue(context.home))) await requireWorkspace(context, 'engine')
   const catalogue = await context.catalogue()
   const described = (found: SourceRemoval) =>
@@ -240,10 +234,8 @@ async function forgetOpenData(
 /** Returns the person with an email address or the URL of a profile, of which only one may be given. */
 function readSubject(person: string | undefined, profileUrl: string | undefined): Subject {
   const text = person ?? profileUrl
-  if (text === undefined)
-    throw new UsageError('No person is given.', 'Give an email address or the URL of a profile.')
-  if (person !== undefined && profileUrl !== undefined)
-    throw new UsageError('Two people are given.', 'Give an email address or --profile-url, one at a time.')
+  if (text === undefined) throw new Refusal('usage.which_person')
+  if (person !== undefined && profileUrl !== undefined) throw new Refusal('usage.two_people')
   const subject = parseSubject(text)
   if (subject && (person !== undefined || 'profile' in subject)) return subject
   throw new Refusal('usage.no_subject', { text, isProfile: person === undefined })

@@ -25,7 +25,7 @@ import { capYoungGeneration } from '../../batch/run.js'
 import { filePorts } from '../../batch/run-home.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context, StreamsContext } from '../../context/context.js'
-import { systemReason, UsageError } from '../../context/errors.js'
+import { systemReason } from '../../context/errors.js'
 import { exitOfSignal, interruptible, readPipe } from '../../context/io.js'
 import { ensureWorkspace, isThere, openWorkspaceOwner, suppressorFor } from '../../context/open-databases.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -92,7 +92,7 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   const isSheet = converted?.isSheet ? true : undefined
   if (!isSheet && sheet !== undefined) {
     await openInput(context, file, copy)
-    throw new UsageError(`${file} is not a workbook, so it has no sheets.`, 'Leave out --sheet.')
+    throw new Refusal('usage.no_sheets', { file })
   }
   if (isSheet && (from !== undefined || encoding !== undefined))
     throw new Refusal('usage.workbook_options', { file })
@@ -244,9 +244,9 @@ async function openInput(
     await access(path, constants.R_OK)
     if (found.isFile()) return (signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal })
   } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${systemReason(error)}.`, 'Check the path.')
+    throw new Refusal('usage.import_unreadable', { file, reason: systemReason(error) })
   }
-  throw new UsageError(`${file} is a folder.`, 'Give a CSV or NDJSON file, or - for stdin.')
+  throw new Refusal('usage.import_folder', { file })
 }
 
 function showColumns(

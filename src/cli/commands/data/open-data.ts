@@ -6,7 +6,6 @@ import type { Fields } from '../../../api/values/objects.js'
 import type { ImportOptions, RecordKind } from '../../../catalogue/kinds/kind.js'
 import type { OpenSet } from '../../../catalogue/open-data/sets.js'
 import type { Context } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { day, type OptionsOf, optionRows } from '../../options/values.js'
 
 /** The options of an import for files of open data. */
@@ -40,8 +39,7 @@ export async function openDataOptions(
     return {}
   }
   const today = isoDay(clock.now())
-  if (snapshot !== undefined && snapshot > today)
-    throw new UsageError(`--snapshot ${snapshot} is in the future.`, 'Give the day that the open data is of.')
+  if (snapshot !== undefined && snapshot > today) throw new Refusal('usage.snapshot_future', { snapshot })
   // The month in the name of a file may not be over.
   const ofFile = (file === '-' ? undefined : await dayOfFile(resolve(streams.cwd, file))) ?? today
   return {

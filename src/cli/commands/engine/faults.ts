@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import type { ListedFault, WantedFault } from '../../../engine/admin/faults.js'
 import type { FaultRules } from '../../../engine/tables/faults.js'
 import type { Streams } from '../../context/context.js'
-import { Stop, toFlag, UsageError } from '../../context/errors.js'
+import { Stop, toFlag } from '../../context/errors.js'
 import { readText } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import {
@@ -92,7 +93,7 @@ function toWanted(place: string, { member, seed, ...options }: OptionsOf<typeof 
   return { where: place, member, seed, rules: Object.fromEntries(rules) }
 }
 
-/** Returns the faults of a file: on each line what follows `engine faults add`. Throws UsageError with the line of a mistake. */
+/** Returns the faults of a file: on each line what follows `engine faults add`. Throws a Refusal with the line of a mistake. */
 export async function readFaults(streams: Streams, file: string, seed?: number): Promise<WantedFault[]> {
   const lines = (await readText(streams, file)).split('\n')
   return lines.flatMap((line, at) => {
@@ -109,7 +110,7 @@ function readFault(words: readonly string[], place: string, seed: number | undef
     parser.parse(words, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    throw new UsageError(`${place}: ${toUsageError(error).message}`, 'See: prospect engine faults add --help')
+    throw new Refusal('usage.fault_line', { place, reason: toUsageError(error).message })
   }
   const fault = toWanted(parser.args[0] ?? '', parser.opts<OptionsOf<typeof faultRows>>())
   return { ...fault, seed: fault.seed ?? seed }

@@ -12,7 +12,6 @@ import { groupings } from '../../../engine/credits/ledger.js'
 import { listWorkspaces, type Workspace } from '../../../engine/tables/members.js'
 import type { Context, FileUse } from '../../context/context.js'
 import { forgetKey } from '../../context/credentials.js'
-import { UsageError } from '../../context/errors.js'
 import { interruptible } from '../../context/io.js'
 import { openAdmin } from '../../context/open-databases.js'
 import { among, type CommandFactory, expandId } from '../../options/command-environment.js'
@@ -135,8 +134,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
           premium: ['<valid>', 'true | false: the session of the premium search tool', truth],
         })
         .printAdmin(async (admin, { options: { network, premium } }) => {
-          if (network === undefined && premium === undefined)
-            throw new UsageError('No session was given.', 'Add --network true|false or --premium true|false.')
+          if (network === undefined && premium === undefined) throw new Refusal('usage.no_session')
           return admin.setSession({
             ...(network === undefined ? {} : { network: network === 'true' }),
             ...(premium === undefined ? {} : { premium: premium === 'true' }),
@@ -193,10 +191,7 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
           const isName = all.some((one) => one.name === name)
           const id = isName ? undefined : await expandId(name, 'workspace', among(all.map((one) => one.id)))
           if (!isName && id === undefined && all.length > 0)
-            throw new UsageError(
-              `There is no workspace "${name}".`,
-              `The workspaces are: ${all.map((one) => one.name).join(', ')}.`,
-            )
+            throw new Refusal('usage.no_workspace', { name, known: all.map((one) => one.name).join(', ') })
           const used = toWorkspaceView(await admin.useWorkspace(id ?? name))
           if ((await admin.members()).length === 0)
             context.notify(`${used.name} has no member yet: prospect engine members add EMAIL`)
@@ -210,10 +205,8 @@ export const engineCommand: CommandFactory = ({ command, group }) =>
         const { backup } = await import('../../../storage/database/backup.js')
         const copies = await filesOf(context, file, options.catalogue, 'write')
         for (const { database, at, copy } of copies) {
-          if (!existsSync(at))
-            throw new UsageError(`There is no ${database} to back up yet.`, 'Create it with: prospect init')
-          if (existsSync(copy))
-            throw new UsageError(`${copy} exists already.`, 'Choose another name for the backup.')
+          if (!existsSync(at)) throw new Refusal('usage.nothing_to_back_up', { database })
+          if (existsSync(copy)) throw new Refusal('usage.backup_exists', { copy })
         }
         const done = []
         for (const { database, at, copy } of copies)

@@ -145,7 +145,7 @@ interface EventSelection {
   readonly limit: number
 }
 
-/** Returns the selection that the options describe. Throws a `UsageError` when it is empty. */
+/** Returns the selection that the options describe. Throws a Refusal when it is empty. */
 function readFilter(
   { event, limit = Number.POSITIVE_INFINITY, ...times }: OptionsOf<typeof filterOptions>,
   now: number,

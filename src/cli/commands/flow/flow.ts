@@ -151,8 +151,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const isLook = given.until !== undefined || given.rows !== undefined
   const { max_credits_per_day: perDay, concurrency } = profileInUse(context)
   const output = fileOf(context.globals)
-  if (output !== undefined && !isLook)
-    throw new UsageError('-o is for --until and --rows: the flow names its outputs.')
+  if (output !== undefined && !isLook) throw new Refusal('usage.flow_output')
   const flow = await withPrices(context, read)
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
@@ -243,13 +242,13 @@ function logReport({ log }: Context, { run, steps, written, stopped }: FlowRepor
   log?.write('error', { error, code: 'stopped', status: null, exit_code, hint })
 }
 
-/** Returns how many steps are taken. Throws UsageError for a step that there is not. */
+/** Returns how many steps are taken. Throws a Refusal for a step that there is not. */
 function untilOf({ steps }: Flow, until: string | undefined): number | undefined {
   if (until === undefined) return undefined
   const at = /^\d+$/.test(until) ? Number(until) : steps.findIndex(({ name }) => name === until) + 1
   if (at >= 1 && at <= steps.length) return at
   const names = steps.map(({ name }, index) => `${index + 1} ${name}`).join(', ')
-  throw new UsageError(`--until: there is no step ${until}.`, `There are: ${names}.`)
+  throw new Refusal('usage.no_step', { until, names })
 }
 
 async function showReport(
@@ -322,7 +321,10 @@ async function openFlow(context: Context, file: string) {
   if (context.globals.quiet) throw new UsageError(lines.join(' '), 'Nothing was sent.')
   for (const line of lines) context.notify(line)
   const count = lines.length
-  throw new UsageError(`${file} has ${count === 1 ? 'a mistake' : `${count} mistakes`}. Nothing was sent.`)
+  throw new Refusal('usage.flow_mistakes', {
+    file,
+    mistakes: count === 1 ? 'a mistake' : `${count} mistakes`,
+  })
 }
 
 function describeProblem(file: string, { line, column, step, refusal }: FlowProblem): string {

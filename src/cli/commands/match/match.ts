@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { toPrintableJson } from '../../../api/values/json.js'
 import type { Suppressor } from '../../../catalogue/suppression/suppressor.js'
@@ -15,7 +16,7 @@ import { isOnScreen, rowFormat } from '../../batch/options.js'
 import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
-import { Stop, UsageError } from '../../context/errors.js'
+import { Stop } from '../../context/errors.js'
 import { exitOfSignal, interruptible, styledStream } from '../../context/io.js'
 import { describe } from '../../messages.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
@@ -49,10 +50,9 @@ type Given = OptionsOf<typeof matchOptions> & { readonly with?: readonly string[
 
 async function match(context: Context, { args: [file = ''], options: given }: Invocation<Given>) {
   const { with: sources = [], map = [] } = given
-  if ([file, ...sources].filter((one) => one === '-').length > 1)
-    throw new UsageError('Only one list can come from stdin.', 'Give the other one as a file.')
+  if ([file, ...sources].filter((one) => one === '-').length > 1) throw new Refusal('usage.one_list_of_stdin')
   const take = (given.take ?? []).flatMap((names) => names.split(',')).map((name) => name.trim())
-  if (take.includes('')) throw new UsageError('--take has an empty name.', 'Write: --take "Record ID"')
+  if (take.includes('')) throw new Refusal('usage.take_empty')
   const summaryJson = pathOf('--summary-json', given.summaryJson, context.streams)
   const format = rowFormat(context)
   const isShown = isOnScreen(context)

@@ -57,12 +57,11 @@ export const mcpCommand: CommandFactory = (environment) =>
 
 async function serve(environment: CommandEnvironment, context: Context, { options }: Invocation<Options>) {
   if (context.globals.apiKeyStdin) throw new Refusal('usage.mcp_stdin')
-  if (options.port !== undefined && !options.http) throw new UsageError('--port needs --http.')
+  if (options.port !== undefined && !options.http) throw new Refusal('usage.port_of_http')
   await checkProviders(context, options.maxCost)
   const { root: given = '.' } = options
   const path = resolve(context.streams.cwd, given)
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new UsageError(`--root ${given}: there is no such folder.`, 'Name a folder that exists.')
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new Refusal('usage.no_root', { given })
   const root = realpathSync.native(path)
   const { Session } = await import('../../../mcp/session.js')
   const mcp = await import('../../../mcp/server.js')

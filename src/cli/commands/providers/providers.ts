@@ -10,7 +10,6 @@ import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, storedKey, storeKey } from '../../context/credentials.js'
-import { UsageError } from '../../context/errors.js'
 import { checkSecret } from '../../context/home.js'
 import { readStdin, readText } from '../../context/io.js'
 import {
@@ -236,8 +235,7 @@ async function readKey(
   { keyFile, keyStdin }: OptionsOf<typeof addOptions>,
 ): Promise<string> {
   const { streams } = context
-  if (keyFile !== undefined && keyStdin)
-    throw new UsageError('--key-file and --key-stdin cannot be used together.')
+  if (keyFile !== undefined && keyStdin) throw new Refusal('usage.key_file_or_stdin')
   if (keyFile !== undefined) checkSecret(resolve(streams.cwd, keyFile))
   const text = keyStdin
     ? await readStdin(streams, 64 * 1024)

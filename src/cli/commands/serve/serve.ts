@@ -11,7 +11,6 @@ import type { Listening } from '../../../http/listen.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
 import type { Context, GlobalOptions } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { writePrivate } from '../../context/home.js'
 import { interruptible } from '../../context/io.js'
 import { notifyUnlessWritable, notSetUp, openWhenWritable } from '../../context/open-databases.js'
@@ -94,7 +93,7 @@ type ServeOptions = OptionsOf<typeof serveOptions>
 
 function openDashboardOf({ own }: Backend, choices: Omit<DashboardChoices, 'isProxy'>) {
   if (own) return openDashboard(own.context, own.caller, { ...choices, isProxy: own.isProxy })
-  throw new UsageError('With --direct, credits and keys are those of the server.', 'Leave out --dashboard.')
+  throw new Refusal('usage.direct_dashboard')
 }
 
 /** Opens what is served: the engine of this machine, or another server. `undefined` when a signal ends a wait. */
@@ -110,8 +109,7 @@ async function openBackend(outer: Context, options: ServeOptions, baseUrl: () =>
     const proxied = { upstream, publicUrl, secrets, targets, baseUrl }
     return openWhenWritable(context, () => openProxy(context, proxied))
   }
-  if (outer.globals.direct)
-    throw new UsageError('--direct needs a server behind this one.', 'Add --upstream URL.')
+  if (outer.globals.direct) throw new Refusal('usage.direct_upstream')
   if (publicUrl !== undefined || secretFile !== undefined) throw new Refusal('usage.upstream_options')
   // The words of a server in the profile are that server's.
   const names = namesOf(outer.globals, {})

@@ -14,7 +14,7 @@ import {
   storedKeyOf,
   storeKey,
 } from '../../context/credentials.js'
-import { reportOfReply, Stop, UsageError, withoutStop } from '../../context/errors.js'
+import { reportOfReply, Stop, withoutStop } from '../../context/errors.js'
 import { profileInUse } from '../../context/home.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { optionRows } from '../../options/values.js'
@@ -221,7 +221,7 @@ export const initCommand: CommandFactory = ({ command }) =>
     .run(async (context, { options }) => {
       const { local, baseUrl } = context.globals
       const { sample, ownData } = options
-      if (ownData && sample) throw new UsageError('--own-data and --sample cannot be used together.')
+      if (ownData && sample) throw new Refusal('usage.own_data_or_sample')
       // Where a workspace exists, too, to connect a server later.
       const isGiven = [local, baseUrl, sample, ownData, context.globals.yes].some((one) => one !== undefined)
       const asked = isGiven ? undefined : await askForPlace(context)

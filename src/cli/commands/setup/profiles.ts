@@ -6,7 +6,6 @@ import { writeTo } from '../../../runs/output/writer.js'
 import { withoutPassword } from '../../../storage/driver/connection.js'
 import type { Context, Machine, Profile } from '../../context/context.js'
 import { forgetKeysOf } from '../../context/credentials.js'
-import { UsageError } from '../../context/errors.js'
 import { openSettings, profileInUse, profileOf } from '../../context/home.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { attribute } from '../../options/schema-options.js'
@@ -42,8 +41,7 @@ export const profilesCommand: CommandFactory = ({ command, group }) =>
       .argument('<name>', 'letters, digits, - and _')
       .withOptions({ plan: ['<name>', "the plan of the server's workspace, such as growth"] })
       .printResult(async (context, { args: [name = ''], options }) => {
-        if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name))
-          throw new UsageError(`"${name}" cannot be the name of a profile.`, 'Use letters, digits, - and _.')
+        if (!/^[A-Za-z0-9][\w-]{0,63}$/.test(name)) throw new Refusal('usage.profile_name', { name })
         if (toProfileRows(context).some((each) => each.name === name))
           throw new Refusal('usage.profile_exists', { name })
         targetOf(context.globals, context.streams.env, {})
@@ -144,14 +142,14 @@ type ProfileKey = keyof typeof profileKeys
 
 const keyNames = Object.keys(profileKeys).join(', ')
 
-/** Returns the setting with a name. Throws a `UsageError` when there is none. */
+/** Returns the setting with a name. Throws a `Refusal` when there is none. */
 function parseKeyName(name: string): ProfileKey {
   const key = name.replaceAll('-', '_')
   if (Object.hasOwn(profileKeys, key)) return key as ProfileKey
-  throw new UsageError(`There is no setting ${name}.`, `Settings: profile, ${keyNames}.`)
+  throw new Refusal('usage.no_setting', { name, keyNames })
 }
 
-/** Returns a setting as it is stored. Throws a `UsageError` for an unknown name, or a value that it does not take. */
+/** Returns a setting as it is stored. Throws a `Refusal` for an unknown name, or a value that it does not take. */
 export function readSetting(name: string, value: string, typed = name): number | string {
   const [description, parse]: Setting = profileKeys[parseKeyName(name)]
   try {
@@ -160,7 +158,7 @@ export function readSetting(name: string, value: string, typed = name): number |
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error
   }
-  throw new UsageError(`${typed} does not take "${value}".`, `It takes ${description}, or default.`)
+  throw new Refusal('usage.setting_value', { typed, value, description })
 }
 
 /** Returns the selected profile: of the option, else of the environment, else the one in use. */

@@ -5,7 +5,7 @@ import { Refusal } from '../../../api/calls/errors.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context } from '../../context/context.js'
 import { documentsFolder } from '../../context/documents.js'
-import { systemReason, UsageError } from '../../context/errors.js'
+import { systemReason } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { listOf, type OptionsOf, optionRows } from '../../options/values.js'
 import { print } from '../../output/print.js'
@@ -90,7 +90,7 @@ export const skillsCommand: CommandFactory = ({ command, group }) =>
 
 function foldersOf({ streams }: Context, { for: named, user, dir }: OptionsOf<typeof installOptions>) {
   if (dir !== undefined && (named !== undefined || user))
-    throw new UsageError(`--dir and --${named ? 'for' : 'user'} cannot be used together.`, 'Use one of them.')
+    throw new Refusal('usage.dir_or_other', { other: named ? 'for' : 'user' })
   if (dir !== undefined) return [resolve(streams.cwd, dir)]
   const base = user ? (streams.env.HOME ?? homedir()) : streams.cwd
   return [...new Set(named?.map((name) => programs[name]) ?? [commonFolder])].map((path) => join(base, path))

@@ -17,7 +17,6 @@ import { checkPairs, isMirror, type MappedList, mapList, openListFile } from '..
 import { showMapping } from '../../batch/map-columns.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { openAdmin, openStateOf, openWorkspaceOwner, thisMachine } from '../../context/open-databases.js'
 import { describe } from '../../messages.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -97,10 +96,7 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
         const found = await readSuppressions(context)
         const removed = (await found?.entries.remove(entry)) ?? 0
         if (!removed)
-          throw new UsageError(
-            `"${text}" is not suppressed ${found?.place ?? 'on this machine'}.`,
-            'See: prospect suppress list',
-          )
+          throw new Refusal('usage.not_suppressed', { text, place: found?.place ?? 'on this machine' })
         const { kind, value } = entry
         const layout = () => `${value} is no longer suppressed.\n`
         await print(context, { removed, kind, value }, { layout })
