@@ -16,7 +16,6 @@ import { holdRun } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, storeKey } from '../../context/credentials.js'
 import { connectorFor, openCrm, openCrmRecords, openMirror } from '../../context/crm.js'
-import { UsageError } from '../../context/errors.js'
 import { checkSecret } from '../../context/home.js'
 import { interruptible, readStdin, readText } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
@@ -153,7 +152,7 @@ async function readKey(
 ): Promise<string> {
   const { streams } = context
   if (keyFile !== undefined && keyStdin)
-    throw new UsageError('--key-file and --key-stdin cannot be used together.')
+    throw new Refusal('usage.key_file_or_stdin')
   if (keyFile !== undefined) checkSecret(resolve(streams.cwd, keyFile))
   const text = keyStdin
     ? await readStdin(streams, 64 * 1024)
