@@ -30,8 +30,8 @@ it('runs two commands for its buttons at once, and refuses a third until one has
   expect(quotes.filter(({ status }) => status === 'rejected')).toMatchObject([
     {
       reason: {
-        message: 'The dashboard is already running 2 commands, its maximum.',
-        hint: `Wait until one has ended, or use a terminal: prospect runs resume ${run?.id}`,
+        code: 'usage.dashboard_busy',
+        details: { most: 2, command: `runs resume ${run?.id}` },
       },
     },
   ])
