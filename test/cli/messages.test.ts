@@ -29,6 +29,7 @@ it('every refusal has a sentence and an exit code for people', () => {
     near: [],
     some: [],
     readings: [],
+    scopes: [],
     cause: new Error('x'),
   }
   const shown = thrown.filter((code) => !inner.includes(code ?? ''))
