@@ -190,6 +190,34 @@ describe('an address in a flow', () => {
     expect(requests.length - before).toBeLessThan(5)
   })
 
+  it('is asked about few rows more than a limit behind it lets through, also after a kill, and about none twice', async () => {
+    let isDead = false
+    let kill = () => {}
+    const answered: string[] = []
+    const { origin, requests } = await address(({ body: { name = '' } }) => {
+      if (!isDead && name === 'Company 2') return void kill()
+      answered.push(name)
+      return [200, { id: numberOf(name) }]
+    })
+    write(`post: "${origin}", result: { id: id }`, 'name, id', '  - limit: 5\n')
+    const started = launch(prospect, ['flow', 'run', 'flow.yaml'], here.home, {
+      ...(process.env as Record<string, string>),
+      PROSPECT_HOME: here.home,
+    })
+    kill = () => void started.kill('SIGKILL')
+    expect((await started).signal).toBe('SIGKILL')
+    isDead = true
+    expect((await run()).code).toBe(0)
+    const expected = names.slice(0, 5).map((name) => ({ name, id: String(numberOf(name)) }))
+    expect(here.rows('out.csv')).toEqual(expected)
+    expect(answered.length).toBeLessThan(20)
+    const keys = Map.groupBy(requests, ({ body }) => body.name)
+    for (const own of keys.values()) expect(keysOf(own).size).toBe(1)
+    const asked = requests.length
+    expect((await run()).stderr).toContain('nothing was paid')
+    expect([here.rows('out.csv'), requests.length]).toEqual([expected, asked])
+  })
+
   it.each([
     [
       'post: "https://x.example", put: "https://y.example"',
