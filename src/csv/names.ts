@@ -129,7 +129,7 @@ export function isPhoneOfOthers(kind: string, column: string): boolean {
 
 /** Names of columns with websites of somebody or something else than the company of a row. */
 const sitesOfOthers = new RegExp(
-  'referr|competit|competid|wettbewerb|konkurren|concurren|concorren|source|quelle|herkunft|fuente|partner|agenc|agentur|' +
+  'referr|competit|competid|wettbewerb|mitbewerb|konkurren|concurren|concorren|source|quelle|herkunft|fuente|partner|agenc|agentur|' +
     'hosting|nameserver|blog|portfolio|persona?l|privat|previous|former|^alte|^old|ancien|antigu|vecchi|parent|mutter|konzern|' +
     'redirect|track|provider|anbieter|distribut|handler|reseller|karriere|career|stellen|landing|kampagne|campa|datei|spam|block',
 )

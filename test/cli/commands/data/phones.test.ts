@@ -174,7 +174,7 @@ describe('the names of imported people', () => {
       ['Mr John Q. Public', 'John Q. Public', 'John', 'Public'],
       ['"Rot, Dr. Lea"', 'Lea Rot', 'Lea', 'Rot'],
       ['Frau Muster', 'Frau Muster', undefined, 'Muster'],
-      ['Sra. Maria García López', 'Maria García López', undefined, undefined],
+      ['Sra. Maria García López', 'Maria García López', 'Maria', 'García López'],
       ['Ing Chan', 'Ing Chan', 'Ing', 'Chan'],
     ]
     const { stored } = await load(
