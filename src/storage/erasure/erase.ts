@@ -161,6 +161,20 @@ const uncountedTables: readonly PersonalTable[] = [
     erase: ({ path }: { readonly path: string }, subject) =>
       subject.mentions(path) ? { change: 'delete' } : undefined,
   },
+  {
+    table: 'crm_pushes',
+    key: ['number'],
+    columns: ['file', 'request'],
+    erase({ file, request: text }: Readonly<Record<'file' | 'request', string>>, subject) {
+      const request = parseOrText(text)
+      const left = subject.without(request, '')
+      const change = {
+        ...(left === request ? {} : { request: toJson(left) }),
+        ...(subject.mentions(file) && { file: '' }),
+      }
+      return Object.keys(change).length === 0 ? undefined : { change }
+    },
+  },
   // The keys of calls whose outcome is unknown.
   {
     table: 'open_calls',
