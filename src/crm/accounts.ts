@@ -1,5 +1,6 @@
 import { Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
+import { type CrmName, crmNames, isCrmName } from '../runs/output/crm-names.js'
 import type { Driver } from '../storage/driver/connection.js'
 import type { CreateConnector, CrmKind } from './connector.js'
 import { createHubspot, hubspotUrl } from './hubspot.js'
@@ -12,18 +13,15 @@ interface Crm {
   readonly create: CreateConnector
 }
 
-const crms: Readonly<Record<string, Crm>> = {
+const crms: Readonly<Record<CrmName, Crm>> = {
   hubspot: { url: hubspotUrl, create: createHubspot },
   pipedrive: { url: pipedriveUrl, create: createPipedrive },
   salesforce: { url: undefined, create: createSalesforce },
 }
 
-export const crmNames: readonly string[] = Object.keys(crms)
-
 /** Returns how a CRM is connected. Throws a Refusal where there is none of that name. */
 export function crmOf(name: string) {
-  const found = Object.hasOwn(crms, name) ? crms[name] : undefined
-  if (found) return found
+  if (isCrmName(name)) return crms[name]
   throw new Refusal('crm.unknown', { name, meant: nearest(name, crmNames), known: crmNames })
 }
 

@@ -4,6 +4,7 @@ import { type OperationId, operations } from '../api/operations/table.js'
 import { orByName } from '../api/schemas/enumerations.js'
 import { durationPattern, toMs, unitMs } from '../api/values/duration.js'
 import { pushModes } from '../crm/connector.js'
+import { type CrmName, crmNames } from '../runs/output/crm-names.js'
 
 const text = () => z.string().min(1)
 const texts = () => z.array(text()).min(1)
@@ -196,9 +197,15 @@ export const crmSettings = () =>
 
 export type CrmSettings = z.output<ReturnType<typeof crmSettings>>
 
+/** Returns what each CRM is in a flow, by its name. */
+const byCrm = <S extends z.ZodType>(schema: S) =>
+  Object.fromEntries(crmNames.map((crm) => [crm, z.strictObject({ [crm]: schema })])) as {
+    readonly [C in CrmName]: z.ZodObject<{ readonly [K in C]: S }>
+  }
+
 /** Kinds of outputs, by the key that chooses them. */
 export const outputKinds = {
-  hubspot: z.strictObject({ hubspot: crmSettings().describe('The HubSpot account that is connected') }),
+  ...byCrm(crmSettings().describe('The account of this CRM that is connected')),
   csv: z.strictObject({ csv: text().describe('A CSV file'), columns: columns(), layout: layout() }),
   xlsx: z.strictObject({ xlsx: text().describe('A workbook'), columns: columns(), layout: layout() }),
   ndjson: z.strictObject({

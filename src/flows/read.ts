@@ -33,7 +33,7 @@ import type { ListKind } from '../lists/list-index.js'
 import { identifying } from '../runs/input/mapping.js'
 import type { Table } from '../runs/input/table.js'
 import type { MappedList } from '../runs/lists.js'
-import { crmNames } from '../runs/output/crm-layout.js'
+import { type CrmName, crmNames, isCrmName } from '../runs/output/crm-names.js'
 import { scopeOfNames } from '../runs/output/select.js'
 import { isWorkbookName } from '../runs/output/writer.js'
 import {
@@ -128,17 +128,18 @@ export interface Flow {
 }
 
 /** An output in a CRM, which has the name of its kind. */
-export type CrmOutput = Extract<FlowOutput, { readonly kind: 'hubspot' }>
+export type CrmOutput = Extract<FlowOutput, { readonly kind: CrmName }>
 
 export type FileOutput = Exclude<FlowOutput, CrmOutput | { readonly kind: 'http' | 'list' }>
 
-export const isCrmOutput = (output: FlowOutput): output is CrmOutput => output.kind === 'hubspot'
+export const isCrmOutput = (output: FlowOutput): output is CrmOutput => isCrmName(output.kind)
 
 export const isFileOutput = (output: FlowOutput): output is FileOutput =>
   output.kind !== 'http' && output.kind !== 'list' && !isCrmOutput(output)
 
 /** Returns what an output in a CRM says beside its name. */
-export const settingsOf = (output: CrmOutput): CrmSettings => output[output.kind]
+export const settingsOf = (output: CrmOutput): CrmSettings =>
+  (output as Partial<Record<CrmName, CrmSettings>>)[output.kind] ?? {}
 
 /** Returns the file that an output names. */
 export function fileOf(output: FileOutput): string {
@@ -388,7 +389,7 @@ class Reader {
       if (file !== undefined && files.has(file)) this.#add([...path, key], 'same_output', { path: file })
       if (file !== undefined) files.add(file)
       const { columns, layout } = output as { columns?: readonly string[]; layout?: string }
-      if (layout !== undefined && !crmNames.includes(layout))
+      if (layout !== undefined && !isCrmName(layout))
         this.#unknown([...path, 'layout'], layout, crmNames, 'layout')
       if (layout !== undefined && columns) this.#add([...path, 'columns'], 'two_columns')
       const fills = isCrmOutput(output) ? Object.entries(settingsOf(output).map ?? {}) : []

@@ -133,7 +133,7 @@ export interface MatchReport extends Report {
 export interface FlowOptions {
   readonly maxCredits?: number
   readonly fresh?: boolean
-  /** Refuses a flow that starts programs or sends rows to addresses. */
+  /** Refuses a flow that starts programs, or sends rows to addresses or a CRM. */
   readonly noOutward?: boolean
   readonly signal?: AbortSignal
 }

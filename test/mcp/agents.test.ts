@@ -736,7 +736,7 @@ describe('prospect mcp', () => {
     expect(await spent()).toBe(4)
     expect(await refused('flow_run', { file: 'outside.yaml' })).toMatchObject({ code: 'usage' })
     expect(await refused('flow_run', { file: 'program.yaml' })).toMatchObject({
-      error: 'program starts programs or sends rows to addresses, which is not permitted here.',
+      error: 'program starts programs, or sends rows to addresses or a CRM, which is not permitted here.',
       hint: expect.stringContaining('prospect mcp --allow-commands'),
     })
     expect(() => readFileSync(here.path('started'))).toThrow('ENOENT')

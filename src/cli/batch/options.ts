@@ -8,7 +8,7 @@ import { nearest } from '../../api/values/nearest.js'
 import { type Fields, pickFields } from '../../api/values/objects.js'
 import { isRecords } from '../../runs/lists.js'
 import { manyOf, onlyNames } from '../../runs/output/columns.js'
-import { crmNames } from '../../runs/output/crm-layout.js'
+import { crmNames, isCrmName } from '../../runs/output/crm-names.js'
 import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices } from '../../runs/request.js'
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { openWorkspaceOwner } from '../context/open-databases.js'
@@ -272,7 +272,7 @@ export function batchOptions(context: Context, { maxAge, ...options }: Fields): 
   const { layout } = context.globals
   claimFiles(context, { ...options, ...context.globals })
   const of = { flag: 'layout', text: layout, known: crmNames }
-  if (layout !== undefined && !crmNames.includes(layout))
+  if (layout !== undefined && !isCrmName(layout))
     throw new Refusal('usage.value', { ...of, near: nearest(layout, crmNames) })
   checkLayoutFormat(context.globals)
   return typeof maxAge === 'string' ? { ...options, maxAge: durationMs(maxAge) } : options

@@ -1,7 +1,7 @@
 import { type Command, type Help, Option } from 'commander'
 import { Refusal } from '../../api/calls/errors.js'
 import { resultOr, withoutUndefined } from '../../api/values/objects.js'
-import { crmNames } from '../../runs/output/crm-layout.js'
+import { crmNames } from '../../runs/output/crm-names.js'
 import { formats } from '../../runs/output/formats.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
 import { toFlag } from '../context/errors.js'

@@ -133,9 +133,6 @@ export function withCrmColumns(
   }
 }
 
-/** The systems whose import has a layout. */
-export const crmNames: readonly string[] = Object.keys(facts.layouts)
-
 type CrmKind = 'companies' | 'people'
 
 /** Returns what identifies a company or person: the profile, else the address or the domain; `undefined` without any. */

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { outputKinds, stepKinds } from '../../../src/flows/format.js'
+import type { CrmName } from '../../../src/runs/output/crm-names.js'
 import { formats } from '../../../src/runs/output/formats.js'
 import { answering, received } from '../../client/listeners.js'
 import { type Machine, machine } from '../../support/command.js'
@@ -348,7 +349,7 @@ function flowFile(url: string): string {
     ndjson: { ndjson: 'flow.ndjson' },
     list: { list: 'Flow' },
     http: { http: { post: url } },
-  } satisfies Record<Exclude<keyof typeof outputKinds, 'hubspot'>, object>
+  } satisfies Record<Exclude<keyof typeof outputKinds, CrmName>, object>
   return JSON.stringify({
     name: 'walk',
     input: { csv: 'in.csv' },

@@ -2,7 +2,8 @@ import { describe, expect, it, test } from 'vitest'
 import { countries } from '../../../src/api/values/dates.js'
 import { toCountryCode } from '../../../src/identity/country.js'
 import { createLayout } from '../../../src/runs/output/columns.js'
-import { crmColumns, crmNames, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
+import { crmColumns, withCrmColumns } from '../../../src/runs/output/crm-layout.js'
+import { crmNames } from '../../../src/runs/output/crm-names.js'
 import { outputRow } from '../fakes.js'
 
 const codes = countries.split(' ')

@@ -3,7 +3,6 @@ import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import {
   crmKeyName,
-  crmNames,
   crmOf,
   dropAccount,
   listAccounts,
@@ -12,6 +11,7 @@ import {
 } from '../../../crm/accounts.js'
 import { type CrmKind, crmKinds } from '../../../crm/connector.js'
 import { countRecords, pull } from '../../../crm/mirror.js'
+import { crmNames } from '../../../runs/output/crm-names.js'
 import { holdRun } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, storeKey } from '../../context/credentials.js'
@@ -151,8 +151,7 @@ async function readKey(
   { keyFile, keyStdin }: ConnectOptions,
 ): Promise<string> {
   const { streams } = context
-  if (keyFile !== undefined && keyStdin)
-    throw new Refusal('usage.key_file_or_stdin')
+  if (keyFile !== undefined && keyStdin) throw new Refusal('usage.key_file_or_stdin')
   if (keyFile !== undefined) checkSecret(resolve(streams.cwd, keyFile))
   const text = keyStdin
     ? await readStdin(streams, 64 * 1024)

@@ -8,6 +8,7 @@ import {
   type Flow,
   type FlowProblem,
   fileOf as fileOfOutput,
+  isCrmOutput,
   isFileOutput,
   readFlow,
 } from '../../../flows/read.js'
@@ -20,6 +21,7 @@ import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
+import { openCrm } from '../../context/crm.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
 import { interruptible, readText } from '../../context/io.js'
@@ -75,6 +77,7 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
         const { name, steps, outputs } = flow
         for (const output of outputs)
           if (isFileOutput(output)) context.claimFile(resolve(dirname(path), fileOfOutput(output)), 'output')
+        await requireCrms(context, flow)
         const names = steps.map((step) => step.name).join(', ')
         context.notify(oneLine(`${name}: ${countOf(steps.length, 'step')} (${names}). Nothing is wrong.`))
       }),
@@ -121,7 +124,7 @@ const runOptions = optionRows({
   until: ['<step>', 'take the steps up to this one (its number or name), and print the rows there'],
   rows: ['<n>', 'take the first rows of the input, and print what becomes of them', positiveWhole],
   maxCredits: ['<n>', 'the most credits it may spend, where its file permits more', whole],
-  noOutward: ['', 'refuse a flow that starts programs or sends rows to addresses'],
+  noOutward: ['', 'refuse a flow that starts programs, or sends rows to addresses or a CRM'],
   fresh: ['', 'start a new run instead of resuming; paid answers are reused'],
   retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
   concurrency: ['<n>', 'rows of a step to look up at the same time (default: 128)', positiveWhole],
@@ -146,12 +149,16 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const { command: own } = place
   const context = await withVendorOptions(place.context, given)
   const { path, flow: read } = await openFlow(context, file)
-  const sendsOut = [...read.steps, ...read.outputs].some(({ kind }) => kind === 'command' || kind === 'http')
+  const sendsOut =
+    [...read.steps, ...read.outputs].some(({ kind }) => kind === 'command' || kind === 'http') ||
+    read.outputs.some(isCrmOutput)
   if (given.outward === false && sendsOut) throw new Refusal('usage.flow_outward', { flow: read.name })
   const isLook = given.until !== undefined || given.rows !== undefined
   const { max_credits_per_day: perDay, concurrency } = profileInUse(context)
   const output = fileOf(context.globals)
   if (output !== undefined && !isLook) throw new Refusal('usage.flow_output')
+  // What is paid for is not to find out in the end that it has nowhere to go.
+  if (!isLook) await requireCrms(context, read)
   const flow = await withPrices(context, read)
   const { maxCredits: most = Number.POSITIVE_INFINITY } = given
   const credits = Math.min(flow.budget.credits ?? Number.POSITIVE_INFINITY, most)
@@ -223,6 +230,11 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   await showReport(context, report)
   noteSearch(context, flow, report)
   return report.exit
+}
+
+/** Throws where an account is missing that a flow writes to, or its key; asks it nothing. */
+async function requireCrms(context: Context, { outputs }: Flow): Promise<void> {
+  for (const { kind } of outputs.filter(isCrmOutput)) await openCrm(context, kind)
 }
 
 /** Returns a flow whose lookups cost what they cost at the target. */
