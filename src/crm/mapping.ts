@@ -2,7 +2,7 @@ import { Refusal } from '../api/calls/errors.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
 import { columnNamed, normaliseName, synonymsOf } from '../csv/names.js'
-import { toEmail } from '../identity/value-kinds.js'
+import { toDomain, toEmail } from '../identity/value-kinds.js'
 import { parsePins, positionsOf, rowInput, unknownName } from '../runs/input/mapping.js'
 import type { Table } from '../runs/input/table.js'
 import { mapList, pairsFor } from '../runs/lists.js'
@@ -20,6 +20,8 @@ export interface PushColumn {
 export interface PushMapping {
   readonly kind: CrmKind
   readonly columns: readonly PushColumn[]
+  /** Columns that say which company a person has. */
+  readonly ofCompany: readonly string[]
   /** Columns that fill nothing. */
   readonly unused: readonly string[]
   /** Returns the id in a row, what identifies its subject, and, of a person, what identifies the company. */
@@ -80,7 +82,8 @@ export function mapPush(
   const { kind, mapping } = list
   const schema = schemaOf[kind]
   const fields: Readonly<Record<string, string>> = connector.fields[kind]
-  const address = fields.email
+  // Where a company has a website beside it, its domain is nothing but that.
+  const kindsOf = { [fields.email ?? '']: 'email', [domainIn(fields) ?? '']: 'domain' } as const
   const names = header.map(normaliseName)
   const layout = Object.entries(layoutFields(connector.crm, kind))
   const found = new Map<string, PushColumn>()
@@ -114,11 +117,18 @@ export function mapPush(
   const columns = [...found.values()]
   const idAt = header.indexOf(idColumn)
   const toFields = rowInput(mapping)
+  const company = kind === 'people' ? ['company_domain', 'company_name'] : []
+  const atCompany = company.flatMap((field) => positionsOf(mapping, field))
   return {
     kind,
     columns,
+    ofCompany: atCompany.map((at) => header[at] ?? ''),
     unused: header.filter(
-      (name, at) => at !== idAt && !name.startsWith('_') && columns.every((one) => one.at !== at),
+      (name, at) =>
+        at !== idAt &&
+        !name.startsWith('_') &&
+        !atCompany.includes(at) &&
+        columns.every((one) => one.at !== at),
     ),
     idOf: (cells) => cells[idAt]?.trim() || undefined,
     identityOf: toFields,
@@ -133,7 +143,7 @@ export function mapPush(
       for (const { at, property } of columns) {
         const cell = cells[at]?.trim() ?? ''
         if (cell === '') continue
-        const value = toValue(property, cell, words[property.name] ?? {}, property.name === address)
+        const value = toValue(property, cell, words[property.name] ?? {}, kindsOf[property.name])
         if (value === undefined) without.push(property.name)
         else values[property.name] = value
       }
@@ -141,6 +151,10 @@ export function mapPush(
     },
   }
 }
+
+/** Returns the property that takes a domain and no address of a page. */
+export const domainIn = (fields: Readonly<Record<string, string>>): string | undefined =>
+  fields.domain === fields.website ? undefined : fields.domain
 
 /** Throws a Refusal for a property that the account does not have, or that cannot be written. */
 export function checkProperty(
@@ -168,7 +182,7 @@ function toValue(
   { type, options }: CrmProperty,
   cell: string,
   words: Readonly<Record<string, string>>,
-  isAddress: boolean,
+  kind: 'email' | 'domain' | undefined,
 ): string | undefined {
   if (type === 'number') {
     const digits = /^-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(cell) ? cell.replaceAll(',', '') : cell
@@ -181,7 +195,8 @@ function toValue(
     const parts = cell.split(/[;,]/).map((part) => optionOf(options, part.trim(), words))
     return parts.every((part) => part !== undefined) ? parts.join(';') : undefined
   }
-  return isAddress ? toEmail(cell) : cell
+  if (kind === undefined) return cell
+  return kind === 'email' ? toEmail(cell) : toDomain(cell)
 }
 
 /** Returns the value of an option: it, else its label, else what the mapping says. */

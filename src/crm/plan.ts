@@ -3,6 +3,7 @@ import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 import { FooterCounter } from '../csv/footer.js'
 import { contradict, type Key, keysOf, keyText, type SubjectKind } from '../identity/keys.js'
+import { toDomain } from '../identity/value-kinds.js'
 import type { Match } from '../lists/list-index.js'
 import type { Table } from '../runs/input/table.js'
 import { openMatcher } from '../runs/lists.js'
@@ -10,7 +11,7 @@ import type { RunHome } from '../runs/ports.js'
 import type { Driver } from '../storage/driver/connection.js'
 import type { StoredAccount } from './accounts.js'
 import type { CrmConnector, CrmKind, CrmRecord, CrmValues, PushMode } from './connector.js'
-import { checkProperty, mapPush, type PushMapping } from './mapping.js'
+import { checkProperty, domainIn, mapPush, type PushMapping } from './mapping.js'
 import { dropRecords, idColumn, mirroredOf, mirrorList, putRecords, scopeOf } from './mirror.js'
 
 /** What a person asks of a push, beside the file. */
@@ -101,6 +102,7 @@ export async function planPush(
   const companiesOf = new Seen('company')
   const seen = new Seen(kind === 'people' ? 'person' : 'company')
   const planned: PlannedRow[] = []
+  const taken = new Set<string>()
   const leftOut: Record<string, number> = {}
   const hash = createHash('sha256').update(JSON.stringify(table.header))
   const footer = new FooterCounter()
@@ -137,7 +139,7 @@ export async function planPush(
           draft.company = companyFor(company, draft, companiesOf, planned, companies.find, connector)
       }
       await withoutSuppressed(ports, drafts)
-      await readRecords(ports, kind, drafts, { ...asked, fields: named, owner }, mapping)
+      await readRecords(ports, kind, drafts, { ...asked, fields: named, owner }, mapping, taken)
       for (const { fields: _, ...row } of drafts) rows.push(row)
     }
   const needed = new Set(
@@ -145,6 +147,8 @@ export async function planPush(
   )
   const used = planned.filter((one) => needed.has(one))
   await checkCompanies(ports, used)
+  for (const row of rows)
+    if (row.company?.action === 'invalid' || row.company?.action === 'suppressed') row.company = undefined
   const fileHash = hash.digest('hex').slice(0, 32)
   const digest = createHash('sha256')
     .update(JSON.stringify([account.crm, account.account, asked, fileHash]))
@@ -249,7 +253,9 @@ function companyFor(
   // It is not known which one is meant.
   if (match.among || match.verdict === 'maybe') return undefined
   const own: Readonly<Record<string, string>> = names.companies
-  const given = Object.entries({ domain: fields.domain, name: fields.name ?? fields.domain })
+  const site = fields.domain === undefined ? undefined : String(fields.domain)
+  const domain = site !== undefined && domainIn(own) !== undefined ? (toDomain(site) ?? site) : site
+  const given = Object.entries({ domain, name: fields.name ?? domain })
   const values = Object.fromEntries(
     given.flatMap(([field, value]) =>
       value === undefined || own[field] === undefined ? [] : [[own[field], String(value)]],
@@ -262,7 +268,7 @@ function companyFor(
     line,
     action: isThere ? 'same' : 'create',
     id: isThere ? match.taken[0] : undefined,
-    values: isThere ? {} : values,
+    values,
     before: {},
   }
   seen.add(keys, company)
@@ -280,6 +286,20 @@ async function withoutSuppressed({ areSuppressed }: PlanPorts, drafts: readonly 
   }
 }
 
+/** Whether a record is not to be contacted: by any of its addresses or domains, and not by the first alone. */
+async function areAnySuppressed(
+  { areSuppressed }: Pick<PlanPorts, 'areSuppressed'>,
+  identities: readonly (readonly Fields[])[],
+): Promise<readonly boolean[]> {
+  const out = await areSuppressed(identities.flat())
+  let next = 0
+  return identities.map((own) => {
+    const from = next
+    next += own.length
+    return out.slice(from, next).includes(true)
+  })
+}
+
 interface Deciding extends PushAsked {
   readonly owner: string | undefined
 }
@@ -291,6 +311,7 @@ async function readRecords(
   drafts: readonly Draft[],
   asked: Deciding,
   mapping: PushMapping,
+  taken: Set<string>,
 ): Promise<void> {
   const { connector, database, now } = ports
   const properties = [
@@ -318,10 +339,10 @@ async function readRecords(
     await putRecords(connection, connector.crm, kind, [...found.values()], now())
     await dropRecords(connection, connector.crm, kind, gone)
   }, scopeOf(connector.crm))
-  const suppressed = await ports.areSuppressed(
-    open.map(({ id }) => connector.identities(kind, found.get(id ?? '')?.values ?? {})[0] ?? {}),
+  const suppressed = await areAnySuppressed(
+    ports,
+    open.map(({ id }) => connector.identities(kind, found.get(id ?? '')?.values ?? {})),
   )
-  const taken = new Set<string>()
   for (const [at, draft] of open.entries()) {
     const record = draft.id === undefined ? undefined : found.get(draft.id)
     if (draft.id !== undefined && !record) {
@@ -384,8 +405,28 @@ async function readCompanies(connector: CrmConnector, drafts: readonly Draft[]):
   }
 }
 
-/** Creates no company that is suppressed. */
-async function checkCompanies({ areSuppressed, connector }: PlanPorts, planned: PlannedRow[]): Promise<void> {
+/**
+ * Creates companies that are no longer there, though the last pull had them, where their domain is known. Creates none that is
+ * suppressed.
+ */
+async function checkCompanies(
+  { areSuppressed, connector, database }: PlanPorts,
+  planned: PlannedRow[],
+): Promise<void> {
+  const ids = planned.flatMap(({ id }) => id ?? [])
+  const there = new Set((await readAll(connector, 'companies', 'id', ids, [])).map(({ id }) => id))
+  const gone = planned.filter(({ id }) => id !== undefined && !there.has(id))
+  const dropped = gone.flatMap(({ id }) => id ?? [])
+  await database.transaction(
+    (connection) => dropRecords(connection, connector.crm, 'companies', dropped),
+    scopeOf(connector.crm),
+  )
+  for (const company of gone) {
+    company.id = undefined
+    const [fields = {}] = connector.identities('companies', company.values)
+    // With a name alone it is not known which one is meant.
+    company.action = keysOf('company', fields).some(({ sort }) => sort === 'domain') ? 'create' : 'invalid'
+  }
   const records = planned.map(({ values }) => connector.identities('companies', values)[0] ?? {})
   const out = await areSuppressed(records)
   for (const [at, company] of planned.entries())

@@ -241,6 +241,7 @@ async function unchangedOf(
       ([name]) => (record.values[name] ?? '') === (row.before[name] ?? ''),
     )
     row.values = Object.fromEntries(left)
+    if (left.length === 0) row.action = 'same'
     return left.length > 0
   })
 }

@@ -82,6 +82,31 @@ describe.each(each)('a push to %s', (crm) => {
     expect(fake.people.live().map(({ fields }) => fake.emailOf(fields))).toEqual(['ada@x.example'])
   })
 
+  it('creates a company once more that somebody has deleted since it was read', async () => {
+    const fake = await connected(crm, { contacts: 0, companies: 3 })
+    const gone = fake.companies.live()[1]
+    fake.companies.archive(gone?.id ?? '')
+    const rows = ['first_name,last_name,email,company_name,company_domain']
+    for (const name of ['One', 'Two']) rows.push(`Ada,${name},${name}@x.example,Company 1,company-1.example`)
+    own.write('people.csv', `${rows.join('\n')}\n`)
+    const result = await push(crm)
+    expect([result.code, result.json]).toMatchObject([0, { create: 2, new_companies: 1, associated: 2 }])
+    expect(fake.companies.live().map(({ fields }) => fake.domainOf(fields))).toContain('company-1.example')
+    expect((await push(crm)).json).toMatchObject({ same: 2, new_companies: 0, associated: 0 })
+  })
+
+  it('says that it is done when it is repeated with the digest of what it has written', async () => {
+    const fake = await connected(crm, { contacts: 0, companies: 0 })
+    own.write('people.csv', 'first_name,last_name,email\nAda,One,ada@x.example\n')
+    const args = ['push', 'people.csv', '--to', crm, '--json']
+    const { digest } = await own.json<Report>(`${args.join(' ')} --dry-run`)
+    for (const create of [1, 0])
+      expect((await own.run([...args, '--apply', digest])).json).toMatchObject({ create, refused: 0 })
+    expect(fake.people.live()).toHaveLength(1)
+    own.write('people.csv', 'first_name,last_name,email\nAda,One,ada@x.example\nAda,Two,two@x.example\n')
+    expect((await own.run([...args, '--apply', digest])).code).toBe(2)
+  })
+
   it('is undone: what it filled is empty, what it created is archived, and what others touched stays', async () => {
     const fake = await connected(crm)
     own.write('people.csv', people(20))

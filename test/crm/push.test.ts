@@ -176,6 +176,37 @@ describe('prospect push', () => {
     expect(readFileSync(own.path('rejects.csv'), 'utf8')).toContain('says whom')
   })
 
+  it('writes nobody one of whose other addresses is suppressed', async () => {
+    const crm = await hubspot({ companies: 2, contacts: 3 })
+    const second = 'second@private.example'
+    crm.contacts.change(crm.contacts.live()[1]?.id ?? '', { hs_additional_emails: `a@b.example;${second}` })
+    await own.run(['suppress', 'add', second.toUpperCase()])
+    const before = crm.contacts.snapshot()
+    const rows = ['grace.1@company-1.example,Admiral', 'alan.2@company-0.example,Logician']
+    const file = csv('people.csv', 'email,title', ...rows)
+    expect((await push(`${file} --yes`)).json).toMatchObject({ suppressed: 1, update: 1 })
+    expect(crm.contacts.diff(before).map(({ after }) => after?.email)).toEqual(['alan.2@company-0.example'])
+  })
+
+  it('writes the domain of a company, and not the address of a page, where a property takes nothing else', async () => {
+    const crm = await hubspot({ companies: 0, contacts: 0 })
+    const people = csv('people.csv', 'first_name,email,Website', 'Jo,jo@one.example,www.One.example/about')
+    const shown = await push(`${people} --dry-run`)
+    expect(shown.json).toMatchObject({ unused: [], company_columns: ['Website'] })
+    await push(`${people} --yes`)
+    await push(`${csv('companies.csv', 'name,domain', 'Two,http://www.two.example/')} --yes`)
+    expect(crm.companies.live().map(({ fields }) => fields.domain)).toEqual(['one.example', 'two.example'])
+  })
+
+  it('is about a record once in a file of several hundred rows', async () => {
+    const crm = await hubspot({ companies: 2, contacts: 2 })
+    const id = crm.contacts.live()[1]?.id
+    const others = Array.from({ length: 600 }, (_, at) => `,p.${at}@new.example,Clerk`)
+    const rows = [`${id},,Admiral`, ...others, ',grace.1@company-1.example,Captain']
+    const file = csv('people.csv', '_crm_id,email,title', ...rows)
+    expect((await push(`${file} --dry-run`)).json).toMatchObject({ create: 600, update: 1, repeated: 1 })
+  })
+
   it('leaves out what a property does not take, and refuses a property that is not there', async () => {
     await hubspot({ companies: 1, contacts: 0 })
     const file = csv('companies.csv', 'domain,industry,headcount,Note', 'a.example,Alchemy,51-200,x')

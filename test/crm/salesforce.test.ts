@@ -141,7 +141,7 @@ describe('prospect push to salesforce', () => {
     crm.at({ write: 1 }, { before: () => crm.contacts.add({ LastName: 'Faster', Email: 'new.1@x.example' }) })
     own.write('in.csv', people(3))
     const result = await push('--rejects', 'rejects.csv')
-    expect([result.code, result.json]).toEqual([11, expect.objectContaining({ refused: 1 })])
+    expect([result.code, result.json]).toEqual([11, expect.objectContaining({ create: 2, refused: 1 })])
     expect(own.read('rejects.csv')).toContain(
       'new.1@x.example,DUPLICATES_DETECTED: Use one of these records?',
     )

@@ -92,7 +92,14 @@ describe.each(states())('erasing a person from stored run results: %s', (_, open
       { ordinal: 1, answer: found({ name: 'ann' }) },
       { ordinal: 2, answer: { ...skipped, credits: 3 } },
     ])
-    expect(await forget()).toEqual({ events: 0, answers: 0, mentions: 0, crm: 0, files: [], otherFiles: ['/a.csv'] })
+    expect(await forget()).toEqual({
+      events: 0,
+      answers: 0,
+      mentions: 0,
+      crm: 0,
+      files: [],
+      otherFiles: ['/a.csv'],
+    })
   })
 
   it('empties a text of an answer that is about something else, and keeps the rest of it', async () => {

@@ -274,9 +274,14 @@ async function pushTable(
     throw new Refusal('crm.too_many_creates', { creates, max: maxCreates })
   if (dryRun) return nothing
   const before = await findUnfinished(database, account, plan.fileHash, asked)
-  if (apply !== undefined && apply !== plan.digest && apply !== before?.request.digest)
-    throw new Refusal('crm.digest', { apply, digest: plan.digest })
   const writes = countWrites(plan, asked)
+  if (apply !== undefined && apply !== plan.digest && apply !== before?.request.digest) {
+    const all = await listPushes(database, 'WHERE crm = ? AND account = ?', account.crm, account.account)
+    // Whoever repeats it after a kill does not know that it was done.
+    const isDone = writes === 0 && all.some(({ request }) => request.digest === apply)
+    if (isDone) return nothing
+    throw new Refusal('crm.digest', { apply, digest: plan.digest })
+  }
   if (writes === 0 && !before) return nothing
   if (apply === undefined) {
     if (!canAsk(context) && !context.globals.yes)
@@ -333,15 +338,22 @@ function summaryOf(
   asked: PushAsked,
 ) {
   const { rows, companies, leftOut, digest, mapping } = plan
-  const count = (action: PlannedRow['action'], of: readonly PlannedRow[] = rows) =>
-    of.filter((one) => one.action === action).length
+  // What was refused was not written.
+  const failed = new Set(refused.map(({ step, row }) => `${step} ${row}`))
+  const isWritten = (step: RefusedRow['step'], { row }: PlannedRow) => !failed.has(`${step} ${row}`)
+  const count = (action: PlannedRow['action'], of: readonly PlannedRow[] = rows) => {
+    const step = of === companies ? 'companies' : mapping.kind
+    return of.filter((one) => one.action === action && isWritten(step, one)).length
+  }
   const { records, counts } = connector.costs.write
   const portions = (n: number) => Math.ceil(n / records)
   const association = rows.filter(
-    ({ action, company, hasCompany }) =>
-      company !== undefined &&
-      company.action !== 'suppressed' &&
-      (action === 'create' || (asked.mode !== 'create' && hasCompany === false)),
+    (row) =>
+      row.company !== undefined &&
+      isWritten('companies', row.company) &&
+      isWritten('people', row) &&
+      isWritten('association', row) &&
+      (row.action === 'create' || (asked.mode !== 'create' && row.hasCompany === false)),
   ).length
   const creates = [count('create'), count('create', companies)]
   const single = (kind: CrmKind, of: readonly PlannedRow[]) =>
@@ -380,6 +392,7 @@ function summaryOf(
     invalid_reasons: reasons,
     left_out: leftOut,
     mapping: Object.fromEntries(mapping.columns.map(({ column, property }) => [property.name, column])),
+    company_columns: mapping.ofCompany,
     unused: mapping.unused,
     one_by_one: one,
     calls: requests * counts,
@@ -395,7 +408,7 @@ const shareOf = (part: number, all: number): string =>
   part * 1_000 < all ? 'less than 0.1 %' : `${((part / all) * 100).toFixed(1)} %`
 
 /** Returns the lines that tell a person what a push would write, or has written. */
-function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): string[] {
+function describe({ account, connector }: OpenedCrm, plan: PushPlan, report: Summary): string[] {
   const { create, update, same, review, suppressed, repeated: again, invalid, mode, left_out: left } = report
   const isDone = report.push !== null
   const name = `${account.crm} account ${account.name} (${report.is})`
@@ -424,6 +437,8 @@ function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): stri
     lines.push(`  left out: ${countOf(count, 'value', 'values')} that ${property} does not take`)
   const mapped = Object.entries(report.mapping).map(([property, column]) => `${property} <- "${column}"`)
   if (!isDone) lines.push(`  ${mapped.join(', ')}`)
+  if (!isDone && report.company_columns.length > 0)
+    lines.push(`  The company of a person <- ${report.company_columns.map((name) => `"${name}"`).join(', ')}`)
   if (!isDone && report.unused.length > 0) lines.push(`  Not written: ${report.unused.join(', ')}`)
   if (isDone) return [...lines, `To undo: prospect push undo ${report.push}`]
   for (const { id, values, before, line } of plan.rows
@@ -437,7 +452,8 @@ function describe({ account }: OpenedCrm, plan: PushPlan, report: Summary): stri
   const { left_today: today, calls } = report
   const share = today === null || today === 0 ? '' : `, ${shareOf(calls, today)} of what is left today`
   lines.push(`${countOf(calls, 'call', 'calls')} (${report.unit})${share}`)
-  if (report.one_by_one > 1)
+  // A CRM that takes one record at a time always does.
+  if (report.one_by_one > 1 && connector.costs.write.records > 1)
     lines.push(
       `${countOf(report.one_by_one, 'record is', 'records are')} created one by one, as nothing in them is unique: prospect crm connect ${account.crm} --create-key adds what is.`,
     )
