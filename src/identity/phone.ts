@@ -6,8 +6,7 @@ import { toPlainText } from './spelling.js'
 
 /** Reads a phone number like `toE164`; `undefined` when blank. Throws when it is not a phone number. */
 export function readPhone(value: unknown, country: string | undefined): string | undefined {
-  // Spreadsheets put an apostrophe before a number that begins with `+`, to keep it as text.
-  const words = readText(value)?.replace(/^'/, '')
+  const words = readText(value)
   if (words === undefined) return undefined
   const number = toE164(words, country)
   if (number === undefined)
@@ -35,7 +34,8 @@ const parameters = /;(?:ext|isub|phone-context)=.*$/i
  */
 export function toE164(written: string, country?: string): string | undefined {
   if (international.test(written) && !prefixed.test(written)) return written
-  const words = toPlainText(written).trim().replace(label, '').replace(parameters, '')
+  // Spreadsheets put an apostrophe before a number that begins with `+`, to keep it as text.
+  const words = toPlainText(written).trim().replace(/^'/, '').replace(label, '').replace(parameters, '')
   // `… 78 / 79` are two numbers.
   if (/\s\/\s*\d{1,2}$/.test(words)) return undefined
   const mayBeTwo = /[/-]\s*\d{1,2}$/.test(words)

@@ -312,8 +312,11 @@ function firstFilled(column: MappedColumn, cells: readonly string[]): string | u
     return cell === '' || isPlaceholder(field, cell) ? [] : [cell]
   })
   if (isOf('web address', field)) {
-    const own = filled.filter((cell) => !cell.includes('@') && !isMisplaced('companies', field, cell))
-    return own.find((cell) => toDomain(cell) !== undefined) ?? own[0] ?? filled[0]
+    const own = filled.find(
+      (cell) => !cell.includes('@') && !isMisplaced('companies', field, cell) && toDomain(cell) !== undefined,
+    )
+    // Only a company's own site stands in for what the column itself has.
+    return own ?? cells[column.at]?.trim()
   }
   const certain = isOf('phone', field) ? filled.find((cell) => toE164(cell) !== undefined) : undefined
   return (

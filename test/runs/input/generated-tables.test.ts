@@ -194,7 +194,11 @@ test('a profile URL, an email address or a phone number never fills a field of a
         }
         for (const { field, at: own, by, orElse = [] } of mapping.columns) {
           // An address or a number may come from another column of them, where that of the field has none.
-          const plain = (text: unknown) => String(text).replaceAll(' ', '').toLowerCase()
+          const plain = (text: unknown) =>
+            String(text)
+              .replace(/^'|^mailto:/, '')
+              .replaceAll(' ', '')
+              .toLowerCase()
           const isUsed = (place: number) => plain(cells[place]) === plain(input[field])
           const at = [own, ...orElse.map((one) => one.at)].find(isUsed) ?? own
           const [kind = 'other'] = columns[at]?.cells[row] ?? []
