@@ -197,7 +197,8 @@ test('a profile URL, an email address or a phone number never fills a field of a
           const plain = (text: unknown) =>
             String(text)
               .replace(/^'|^mailto:/, '')
-              .replaceAll(' ', '')
+              .replaceAll(/[\s()]/g, '')
+              .replace(/^00/, '+')
               .toLowerCase()
           const isUsed = (place: number) => plain(cells[place]) === plain(input[field])
           const at = [own, ...orElse.map((one) => one.at)].find(isUsed) ?? own
