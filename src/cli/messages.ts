@@ -197,7 +197,10 @@ function hintForFile(details: Details): string {
 const budgets: Readonly<Record<string, readonly [of: string, hint: string]>> = {
   run: ['for this run', 'Raise --max-credits, then resume.'],
   profiles: ['for this run', 'Raise --max-profiles, then resume.'],
-  day: ['a day', 'Resume tomorrow (UTC), or raise --max-credits-per-day.'],
+  day: [
+    'a day',
+    'Resume tomorrow (UTC), or raise --max-credits-per-day, in a flow budget: per_day in its file.',
+  ],
   flow: ['for this flow', 'Raise --max-credits, or budget: credits: in its file, then run it again.'],
 }
 
@@ -534,7 +537,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.flow_file': { text: 'There is no file {file}.', hint: 'Give the file of a flow, such as leads.yaml.' },
   'usage.flow_mistakes': { text: '{file} has {mistakes}. Nothing was sent.' },
   'usage.flow_output': { text: '-o is for --until and --rows: the flow names its outputs.' },
-  'usage.flow_outward': { text: '{flow} starts programs, or sends rows to addresses or a CRM, which is not permitted here.', hint: 'A person can run it (prospect flow run FILE), or allow it: prospect mcp --allow-commands' },
+  'usage.flow_outward': { text: '{flow} starts programs, or sends rows to addresses or a CRM, which is not permitted here.', hint: 'A person can run it without --no-outward (prospect flow run FILE), or allow it: prospect mcp --allow-commands' },
   'usage.folder_read_only': { text: '{option} {file}: the folder {folder} cannot be written.', hint: 'Name a file elsewhere.' },
   'usage.format_of_rows': { text: 'The format {format} is not for the rows of a file.', hint: 'Use --format csv, tsv, ndjson or json.' },
   'usage.get_body': { text: 'A GET request has no body.', hint: 'Give its query with -f key=value.' },

@@ -38,7 +38,7 @@ import { type CommandStep, type HttpStep, isRowStep, type RowStep, type Step } f
 export interface StepCount {
   readonly step: string
   /** Whether it is the search that the rows come from. */
-  readonly isSource?: true
+  readonly is_source?: true
   /** Id of its run; null for a step that asks nobody. */
   run: string | null
   /** Rows that came to it. */
@@ -71,9 +71,9 @@ export interface StepCount {
 }
 
 /** Returns how a person calls the steps of a flow: by number and name, the search of the input by its name. */
-export function stepNames(steps: readonly Pick<StepCount, 'step' | 'isSource'>[]): string[] {
+export function stepNames(steps: readonly Pick<StepCount, 'step' | 'is_source'>[]): string[] {
   let number = 0
-  return steps.map(({ step, isSource }) => (isSource ? step : `${++number} ${step}`))
+  return steps.map(({ step, is_source: isSource }) => (isSource ? step : `${++number} ${step}`))
 }
 
 /** Why a flow ended early, and the step in which it did. */
@@ -291,7 +291,7 @@ export class Chain {
     private readonly finished: readonly StepCount[] = [],
   ) {
     this.counts = steps.map((step) => ({
-      ...(isSource(step) ? { isSource: true } : {}),
+      ...(isSource(step) ? { is_source: true } : {}),
       step: step.name,
       run: stages.find((stage) => stage.step === step)?.run ?? null,
       in: 0,

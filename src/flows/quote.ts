@@ -33,6 +33,9 @@ function rowsOfSearch({ constants }: LookupStep, before: StepCount | undefined):
   return { min: 0, expected: before ? Math.min(max, before.out) : max, max }
 }
 
+/** Returns the rows that came to a step and were new to the flow: what it knew from earlier runs it did not ask about. */
+const newRows = (before: StepCount | undefined): number => (before ? before.in - (before.left_out ?? 0) : 0)
+
 function sharesOf(
   step: Step,
   before: StepCount | undefined,
@@ -42,8 +45,9 @@ function sharesOf(
     return { shares: [1, 1, 1], fromHistory: before !== undefined }
   const isOfPeople = step.kind === 'lookup' && step.place === 'people'
   const each = isOfPeople ? Number(step.constants.limit) : 1
-  if (before && before.in >= enoughRows) {
-    const share = before.out / before.in
+  const came = newRows(before)
+  if (before && came >= enoughRows) {
+    const share = before.out / came
     return { shares: [share * 0.8, share, Math.min(each, share * 1.2)], fromHistory: true }
   }
   const [min, expected, max] = usualShares[isRowStep(step) ? step.kind : isOfPeople ? 'people' : 'lookup']
@@ -63,8 +67,9 @@ const limited = ({ min, expected, max }: Range, step: Step): Range =>
 /** Returns the rows that a step asks about: those that its condition does not let pass by. */
 function askedOf(coming: Range, step: Step, before: StepCount | undefined): Range {
   if (!('only_if' in step) || step.only_if === undefined) return coming
-  if (!before || before.in < enoughRows) return times(coming, usualShares.only_if)
-  const share = 1 - (before.passed_by ?? 0) / before.in
+  const came = newRows(before)
+  if (!before || came < enoughRows) return times(coming, usualShares.only_if)
+  const share = 1 - (before.passed_by ?? 0) / came
   return times(coming, [share * 0.8, share, Math.min(1, share * 1.2)])
 }
 
@@ -108,7 +113,7 @@ export async function quoteFlow(
         : expected?.credits.expected
     quotes.push({
       step: step.name,
-      ...(isSource ? { isSource: true as const } : {}),
+      ...(isSource ? { is_source: true as const } : {}),
       rows: coming,
       /** Rows that it leaves in the flow. */
       out,

@@ -547,8 +547,10 @@ function mainErrors<E extends Error>(errors: readonly E[]): readonly E[] {
 /** Some words of the library are about its own functions, or the language. */
 function yamlReason(message: string): string {
   if (isTooDeep(message)) return 'It is nested too deeply.'
-  return message.includes('multiple documents')
-    ? 'A flow is one document: leave out what stands behind ---.'
+  if (message.includes('multiple documents'))
+    return 'A flow is one document: leave out what stands behind ---.'
+  return message.startsWith('Implicit keys need to be on a single line')
+    ? `${message}. Where something stands below a step, such as with, the step ends in a colon: - accounts.enrich:`
     : message
 }
 

@@ -79,6 +79,8 @@ export interface FlowPorts extends RunPorts {
 export interface FlowRecord {
   readonly flow: string
   readonly steps: readonly StepCount[]
+  /** The search that the rows come from, as it is written; absent where they come from elsewhere. */
+  readonly search?: unknown
   /** How many rows each step makes of one. */
   readonly rowsOfOne: readonly number[]
   /** By step with a limit, the places of the rows that it took out of the flow; absent where nobody asks for them. */
@@ -170,7 +172,9 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const toRecord = (counts: readonly StepCount[], stopped?: FlowStop, over?: FlowRecord['over']): string => {
     const { name } = flow
     const { written } = outputs
-    const own = { flow: name, steps: counts, rowsOfOne, written, stopped, globals: asked.targetOptions }
+    const search = flow.source?.written
+    const globals = asked.targetOptions
+    const own = { flow: name, steps: counts, search, rowsOfOne, written, stopped, globals }
     return toJson({ ...own, over, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
@@ -365,8 +369,8 @@ async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRe
   onClose(seen.close)
   for (const { request } of past) {
     const { steps = [], rowsOfOne = [], over = {} } = parseJson(request) as Partial<FlowRecord>
-    brought = Math.max(brought, ...steps.map(({ isSource, out }) => (isSource ? out : 0)))
-    const first = steps.findIndex(({ run, isSource }) => run !== null && !isSource)
+    brought = Math.max(brought, ...steps.map(({ is_source: isSource, out }) => (isSource ? out : 0)))
+    const first = steps.findIndex(({ run, is_source: isSource }) => run !== null && !isSource)
     const [run] = steps[first]?.run ? await runs.find(steps[first].run) : []
     if (!run) continue
     const failed = new Set<number>()

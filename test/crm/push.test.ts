@@ -404,6 +404,7 @@ describe('a flow whose output is a CRM', () => {
         hubspot_owner_id: '501',
       }),
     ])
+    expect(result.stderr).not.toContain('To write this')
     await own.run('flow run flow.yaml --yes')
     await own.run('flow run flow.yaml --yes --fresh')
     expect(crm.companies.live()).toHaveLength(1)

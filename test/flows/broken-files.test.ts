@@ -63,6 +63,11 @@ describe('the file of a flow', () => {
     ['very deep lists', '['.repeat(100_000), 'flow.yaml:1:'],
     ['very deep objects', '{ a: '.repeat(50_000), 'It is nested too deeply.'],
     ['very deep blocks', '- '.repeat(50_000), 'It is nested too deeply.'],
+    [
+      'a step without the colon that what stands below it needs',
+      `name: a\n${input}steps:\n  - accounts.enrich\n    with: { domain: input.Website }\noutput: { csv: b.csv }\n`,
+      'the step ends in a colon',
+    ],
     ['a second document', `name: a\n${input}${rest}---\nname: b\n`, 'flow.yaml:5:1: A flow is one document'],
     [
       'too much',

@@ -48,6 +48,22 @@ const searches = [
   ['intents.hiring', 'selected_titles: [Engineer]', 1],
 ] as const
 
+describe('the quote of a flow over a search', () => {
+  it('takes the records of its last run for the same search, and the limit for another one', async () => {
+    const expected = async () => {
+      const { steps } = await here.json<{ steps: { out: { expected: number } }[] }>('flow quote flow.yaml')
+      return steps[0]?.out.expected
+    }
+    const search = (location: string) =>
+      write(`accounts.search: { included_locations: [${location}], keyword: "Company 1", limit: 30 }`)
+    search('Spain')
+    await ends(run(), 0, '0 found')
+    expect(await expected()).toBe(0)
+    search('Germany')
+    expect(await expected()).toBe(30)
+  })
+})
+
 describe('a flow over a search that charges for each record', () => {
   beforeEach(addJobs)
 

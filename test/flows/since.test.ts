@@ -57,6 +57,22 @@ describe('a flow that takes what is new since its last run', () => {
     await ends(here.run('flow run flow.yaml'), 0, '4 known from earlier runs')
   })
 
+  it('is quoted by what became of its new rows, not of those that it knew', async () => {
+    await stocked(here.run, 60)
+    const companies = (count: number) => here.write('list.csv', `Website\n${rows(count).join('\n')}\n`)
+    const rows = (count: number) => Array.from({ length: count }, (_, at) => `company-${at}.example`)
+    const steps = 'steps: [accounts.enrich, { keep: headcount > 0 }]\noutput: { csv: out.csv }'
+    here.write('flow.yaml', `name: flow\ninput: { csv: list.csv }\n${steps}\nsince: last_run\n`)
+    companies(30)
+    await ends(here.run('flow run flow.yaml'), 0, '30 in')
+    companies(60)
+    await ends(here.run('flow run flow.yaml'), 0, '30 known from earlier runs')
+    const { steps: quoted } = await here.json<{
+      steps: { step: string; out: object; from_history: boolean }[]
+    }>('flow quote flow.yaml')
+    expect(quoted[0]).toMatchObject({ out: { min: 48, expected: 60, max: 60 }, from_history: true })
+  })
+
   it('is not run by two commands at once, and the second one writes nothing over what the first one finds', async () => {
     await prepared()
     const env = { ...(process.env as Record<string, string>), PROSPECT_HOME: here.home }

@@ -197,7 +197,10 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     })
     await writeRows(context, table, paths.rejects, '--rejects', rejected, signal)
     const report = summaryOf(opened, plan, refused, push, asked)
-    await print(context, report, { layout: () => `${describe(opened, plan, report).join('\n')}\n` })
+    const toWrite = report.push === null ? [`To write this: --apply ${report.digest}`] : []
+    await print(context, report, {
+      layout: () => `${[...describe(opened, plan, report), ...toWrite].join('\n')}\n`,
+    })
     return !dryRun && rejected.length + refused.length > 0 ? exitCodes.someFailed : exitCodes.ok
   })
 }
@@ -457,7 +460,7 @@ function describe({ account, connector }: OpenedCrm, plan: PushPlan, report: Sum
     lines.push(
       `${countOf(report.one_by_one, 'record is', 'records are')} created one by one, as nothing in them is unique: prospect crm connect ${account.crm} --create-key adds what is.`,
     )
-  return [...lines, `To write this: --apply ${report.digest}`]
+  return lines
 }
 
 /** Writes rows of a file with a reason each to a file; nothing without one. */

@@ -168,7 +168,7 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   let hasColumn = false
   // The rows of a step that come of the one row, by what is known of them.
   let [first, rows] = [row - 1, [{}] as Fields[]]
-  for (const [at, { run: id, isSource }] of steps.entries()) {
+  for (const [at, { run: id, is_source: isSource }] of steps.entries()) {
     const [own] = id === null ? [] : await desk.runs.find(id)
     if (!own) continue
     // The search that the rows come from is one lookup.

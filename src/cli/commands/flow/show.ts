@@ -1,5 +1,5 @@
 import { isPriced } from '../../../api/operations/facts.js'
-import { parseJson } from '../../../api/values/json.js'
+import { parseJson, toJson } from '../../../api/values/json.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { unitPrice } from '../../../engine/credits/cost.js'
 import { type StepCount, stepNames } from '../../../flows/chain.js'
@@ -114,14 +114,19 @@ export async function makeFlowQuote(
       isRecordOf(run, flow.name, path) &&
       ((parseJson(run.request) as Partial<FlowRecord>).steps ?? []).length > 0,
   )
-  const known = earlier ? (parseJson(earlier.request) as FlowRecord).steps : []
+  const { steps: known = [], search } = earlier ? (parseJson(earlier.request) as Partial<FlowRecord>) : {}
+  // How many records another search brought says nothing about this one.
+  const isSameSearch = toJson(search ?? null) === toJson(flow.source?.written ?? null)
   const target = await targetName(context)
   let balance: number | null = null
   const all = flow.source ? [flow.source, ...flow.steps] : flow.steps
   const steps = await quoteFlow(
     all,
     await rowsOf(flow, listed),
-    all.map(({ name }, at) => (known[at]?.step === name ? known[at] : undefined)),
+    all.map((step, at) => {
+      const before = known[at]
+      return before?.step === step.name && (step !== flow.source || isSameSearch) ? before : undefined
+    }),
     async (step) => {
       const { operation, constants } = step
       const remaining = await readRemaining(context, operation, constants)

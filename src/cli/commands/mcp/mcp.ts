@@ -42,7 +42,7 @@ const mcpOptions = optionRows({
     'also the tools of these areas: accounts,contacts,files, or all (default: the usual tools)',
   ],
   tools: ['<names>', 'also these tools: leads_enrich,resume_run'],
-  allowCommands: ['', 'let flows start programs and send rows to addresses'],
+  allowCommands: ['', 'let flows start programs, and send rows to addresses and CRMs'],
   http: ['', 'serve over HTTP on this machine, to clients with a token'],
   port: ['<n>', `with --http: the port, 0 for a free one (default: ${defaultPort})`, port],
 })
