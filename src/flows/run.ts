@@ -7,6 +7,7 @@ import { isPriced } from '../api/operations/facts.js'
 import { parseJson, toCanonicalJson, toJson } from '../api/values/json.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import type { ListKind } from '../lists/list-index.js'
+import { usedByRuns } from '../lookups/budgets.js'
 import { changeRun } from '../lookups/leases.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { failedRowsOf, identifiedOf } from '../lookups/store.js'
@@ -51,6 +52,8 @@ export interface FlowRequest {
   /** Starts new runs. */
   readonly fresh: boolean
   readonly retryUnknown: boolean
+  /** Most credits of this execution, beside what earlier ones of the flow have spent. */
+  readonly moreCredits?: number | undefined
   readonly concurrency?: number | undefined
   /** Address of the database with the records of its runs; this machine's state when absent. */
   readonly database?: string | undefined
@@ -163,8 +166,8 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     (file) => records.runs.wroteLast(known, file),
     stop.signal,
   )
-  const { credits } = flow.budget
   const { runs = [] } = known ? (parseJson(known.request) as FlowRecord) : {}
+  const credits = await creditsOf(asked, runs, records)
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [...runs] }
   const rowsOfOne = steps.map((step) =>
     step.kind === 'lookup' && step.place === 'people' ? Number(step.constants.limit) : 1,
@@ -397,6 +400,14 @@ async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRe
       }
     },
   }
+}
+
+/** Returns the budget of a flow in all, with what the runs of its steps have spent; `undefined` without one. */
+async function creditsOf({ flow, moreCredits }: FlowRequest, runs: readonly number[], records: RunRecords) {
+  const { credits } = flow.budget
+  if (moreCredits === undefined) return credits
+  const most = moreCredits + (await records.database.read((reads) => usedByRuns(reads, runs)))
+  return Math.min(credits ?? most, most)
 }
 
 async function requestFor(

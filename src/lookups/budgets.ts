@@ -102,6 +102,10 @@ export const daysOf = (profile: string): string => `days of ${profile}`
 const usedBy = (connection: Connection, scopes: readonly string[]): Promise<number> =>
   readNumber(connection, runsSql, JSON.stringify(scopes))
 
+/** Reads what runs have spent, and hold. */
+export const usedByRuns = (connection: Connection, runs: readonly number[]): Promise<number> =>
+  usedBy(connection, runs.map(runBudget))
+
 /** Reads what the budgets leave. */
 export async function budgetOver(
   connection: Connection,
@@ -117,9 +121,7 @@ export async function budgetOver(
   const { spent, held } = own ?? { spent: 0, held: 0 }
   const ofRun = perRun === undefined ? none : perRun - spent - held
   const ofDay = perDay === undefined ? none : perDay - (await usedToday(connection, scopes.profile, now))
-  const ofAll = sharedBudget
-    ? sharedBudget.credits - (await usedBy(connection, sharedBudget.runs.map(runBudget)))
-    : none
+  const ofAll = sharedBudget ? sharedBudget.credits - (await usedByRuns(connection, sharedBudget.runs)) : none
   const ahead = perDay === undefined ? undefined : await spentUntil(connection, scopes.profile, now)
   const left = Math.min(ofRun, ofDay, ofAll)
   const shortage: BudgetShortage =

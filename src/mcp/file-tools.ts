@@ -3,13 +3,13 @@ import { shapeOf } from '../api/areas/shapes.js'
 import { Refusal, type Report } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
-import { type OperationId, operation, operations } from '../api/operations/table.js'
+import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
-import { type Fields, withoutUndefined } from '../api/values/objects.js'
-import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
-import { refuseUnknown, schemaOf, type Tool, toolName } from './tools.js'
+import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
+import { CommandFailure, resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
+import { maxRecords, nextPage, refuseUnknown, schemaOf, type Tool, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
 const batches = new Map(
@@ -25,8 +25,8 @@ const pairs = z
   )
 const runId = z
   .string()
-  .regex(/^[0-9a-f][0-9a-f-]*$/)
-  .describe('Id of the run, or its beginning')
+  .regex(/^[0-9a-f][0-9a-f-]*$/, 'give the id that run_file, flow_run or a search has answered')
+  .describe('Id of the run or search, or its beginning')
 const maxCredits = z
   .int()
   .min(0)
@@ -41,7 +41,9 @@ const wait = z
 
 const batchFields = {
   operation: z
-    .enum([...batches.keys()])
+    .enum([...batches.keys()], {
+      error: `it is no lookup for the rows of a file. There are: ${[...batches.keys()].join(', ')}`,
+    })
     .describe(
       'The lookup for each row. contacts_enrich finds email addresses and phones: values has to have enrichment_type. leads_search finds people at each company: values takes limit, job_titles, seniority_levels, functions',
     ),
@@ -90,7 +92,10 @@ function fileTool<Shape extends z.ZodRawShape>(
     commands: [name.replace('_', ' ')],
     inputSchema: schemaOf(schema),
     run: async (session, input, call) => {
-      const { data, error } = schema.safeParse(parseTexts(schema, input))
+      const read = parseTexts(schema, input) as Fields
+      // As runs and the ledger have it.
+      const named = typeof read.operation === 'string' ? { operation: read.operation.replace('.', '_') } : {}
+      const { data, error } = schema.safeParse({ ...read, ...named })
       if (data) return run(session, data as z.output<z.ZodObject<Shape>>, call)
       const issue = error?.issues[0]
       throw new Refusal('tools.invalid', { field: issue?.path.join('.'), reason: issue?.message })
@@ -105,7 +110,7 @@ const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: tru
 export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   fileTool(
     'quote_file',
-    'What looking up every row of a file would cost and how long it would take. server_budget is what this server may spend. Free: nothing is sent.',
+    'What looking up every row of a file would cost and how long it would take. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
     {
       ...batchFields,
       max_credits: maxCredits.describe(
@@ -132,7 +137,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       ...batchFields,
       output: text('The file to write, in the folder of this server: .csv, .tsv, .json, .ndjson or .xlsx'),
       max_credits: maxCredits.describe(
-        'Most credits to spend; all that this server has left without it. Where that ends a run, call run_file again with a higher max_credits to go on, or with rows: N to write what there is, free',
+        'Most credits of the run, also of what it has spent before; all that this server has left without it. Where that ends a run, call run_file again with a higher max_credits to go on, or with rows: N to write what there is, free',
       ),
       only: z
         .array(z.enum(['found', 'valid', 'new', 'changed']))
@@ -146,16 +151,17 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     writes,
     async (session, input, call) => {
       const output = session.port.fileIn('output', input.output, 'write')
-      const { max_credits, only, where, layout, fresh } = input
+      const { max_credits: maxCredits, rows, only, where, layout, fresh } = input
+      const isPaid = isPriced(batchOf(input.operation))
+      const others = { only, where, fresh, ...(isPaid ? { maxCredits } : {}) }
       // Before anything is set aside, which a refusal would not give back.
-      const asked = await rowsCall(session, input, { only, where, fresh }, { output, layout, yes: true })
-      const work = (maxCredits?: number) =>
-        session.port.call({
-          ...asked,
-          rows: { ...asked.rows, options: { ...asked.rows.options, maxCredits } },
-        })
-      const paid = isPriced(asked.operation) ? { held: session.hold(max_credits), before: 0 } : { held: 0 }
-      return startRun(session, { work, ...paid }, input.wait, call)
+      const asked = await rowsCall(session, input, others, { output, layout, yes: true })
+      if (!isPaid) return startRun(session, { work: session.port.call(asked), held: 0 }, input.wait, call)
+      // The first rows may have their answers already.
+      const isAnswered = rows !== undefined && session.left <= 0
+      const held = isAnswered ? 0 : session.holdForRun(maxCredits)
+      const work = session.port.call(asked, { moreCredits: held })
+      return startRun(session, { work, held }, input.wait, call)
     },
   ),
   fileTool(
@@ -170,13 +176,19 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         .optional()
         .describe('A row of the file, counted from 1 after the header; of a sample, a row of its output'),
       column: text('Only this column of the results of the row, such as email').optional(),
+      page: z.int().min(1).optional().describe('Of a search with more records than one answer has'),
     },
     reads,
-    async (session, { run, wait: seconds = 0, row, column }, call) => {
+    async (session, { run, wait: seconds = 0, row, column, page }, call) => {
       if (column !== undefined && row === undefined) throw new Refusal('tools.no_argument', { name: 'row' })
       const work = session.work.get(run)
-      if (work) return work(seconds, call)
-      const view = await showRun(session, run)
+      if (work && page === undefined) return work(seconds, call)
+      const view = await showRun(session, run).catch(async (error: unknown) => {
+        const found = isNotFound(error) ? await searchOf(session, run, page) : undefined
+        if (found === undefined || row !== undefined) throw error
+        return found
+      })
+      if (!isRun(view)) return view
       const { id } = view
       if (row !== undefined) {
         // The rows of a sample are others in the file that it is of.
@@ -202,17 +214,21 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     writes,
     async (session, { run, max_credits, output: given, retry_unknown, wait: seconds }, call) => {
       const view = await findRun(session, run)
-      const flow = { allowsCommands, max_credits, wait: seconds, before: view.credits }
-      if (view.operation === 'flow') return runFlow(session, view.file, flow, call)
+      if (view.operation === 'flow') {
+        const path = session.port.fileIn('file', view.file, 'read')
+        const held = session.hold(max_credits ?? Math.max(0, session.left))
+        return runFlow(session, path, { allowsCommands, held, wait: seconds }, call)
+      }
       session.port.fileIn('file', view.file, 'read')
       const output = given ?? view.output
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
       const args = ['runs', 'resume', view.id, ...options({ retry_unknown })]
       args.push(`--output=${session.port.fileIn('output', output, 'write')}`)
       const isPaid = isPriced(operation(view.operation as OperationId))
-      const before = view.credits + view.credits_reserved
-      const paid = isPaid ? { held: session.hold(max_credits), before } : { held: 0 }
-      return startRun(session, { work: commandWith(session, args), ...paid }, seconds, call)
+      const held = isPaid ? session.hold(max_credits) : 0
+      // In place of the budget that the run is recorded with.
+      if (isPaid) args.push(`--max-credits=${view.credits + view.credits_reserved + held}`)
+      return startRun(session, { work: session.port.run([...args, '--yes']), held }, seconds, call)
     },
   ),
   fileTool(
@@ -275,7 +291,11 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       wait,
     },
     writes,
-    (session, { file, ...given }, call) => runFlow(session, file, { ...given, allowsCommands }, call),
+    (session, { file, max_credits, ...given }, call) => {
+      const path = session.port.fileIn('file', file, 'read')
+      const held = session.holdForRun(max_credits ?? Math.max(0, session.left))
+      return runFlow(session, path, { ...given, max_credits, held, allowsCommands }, call)
+    },
   ),
   fileTool(
     'suppress_check',
@@ -338,6 +358,12 @@ const listsIn = (session: Session, name: string, lists: readonly string[] = []):
     list === 'catalogue' || list.startsWith('list:') ? list : session.port.fileIn(name, list, 'read'),
   )
 
+function batchOf(name: string): Operation {
+  const found = batches.get(name)
+  if (!found) throw new Refusal('tools.no_argument', { name: 'operation' })
+  return found
+}
+
 /** Returns the lookup of each row of a file. Throws a Refusal for a value that the operation does not take. */
 async function rowsCall(
   session: Session,
@@ -345,8 +371,7 @@ async function rowsCall(
   others: Fields,
   globals: Fields = {},
 ) {
-  const operation = batches.get(name)
-  if (!operation) throw new Refusal('tools.no_argument', { name: 'operation' })
+  const operation = batchOf(name)
   const csv = session.port.fileIn('file', file, 'read')
   const shape = await shapeOf(operation.id)
   const read = parseTexts(shape.input, values) as Fields
@@ -358,30 +383,21 @@ async function rowsCall(
   return { operation, shape, input, rows: { options: withoutUndefined(options), globals } }
 }
 
-/** Returns what starts a command, with the most that it may spend. */
-const commandWith =
-  (session: Session, words: readonly string[]): NewRun['work'] =>
-  (max_credits) =>
-    session.port.run([...words, ...options({ max_credits }), '--yes'])
-
 interface NewRun {
-  /** Starts it; it may spend so much in all. */
-  readonly work: (maxCredits?: number) => Work
+  readonly work: Work
   readonly isFlow?: boolean
+  /** The most that it may spend now. */
   readonly held: number
-  /** Credits that an earlier execution of it has spent; absent where it may spend nothing at all. */
-  readonly before?: number
 }
 
 /** Starts a run and returns how it stands, at once or at its end. A call that is cancelled while it waits stops the run. */
 async function startRun(
   session: Session,
-  { work, isFlow = false, held, before }: NewRun,
+  { work, isFlow = false, held }: NewRun,
   seconds = 0,
   { signal, onStep }: ToolCall,
 ): Promise<Fields> {
-  const budget = before === undefined ? undefined : before + held
-  const started = session.startPaid(held, work(budget), async ({ spent, counts }) => {
+  const started = session.startPaid(held, work, async ({ spent, counts }) => {
     // Rows whose outcome is unknown may have been charged.
     const steps = counts?.steps as readonly { readonly run: string | null }[] | undefined
     let reserved = 0
@@ -411,24 +427,64 @@ async function findRun(session: Session, run: string): Promise<RunView> {
   return { ...((await session.read(['flow', 'show', view.id])) as RunView), operation: 'flow' }
 }
 
-interface FlowChoices extends Pick<NewRun, 'before'> {
+interface FlowChoices {
   readonly allowsCommands: boolean
+  readonly held: number
   readonly max_credits?: number | undefined
   readonly fresh?: boolean | undefined
   readonly wait?: number | undefined
 }
 
-/** Runs a flow, or resumes it. One without paid steps needs no budget. */
+/** Runs the flow at a path, or resumes it. One without paid steps needs no budget. */
 function runFlow(
   session: Session,
-  file: string,
-  { max_credits, fresh, wait: seconds, before = 0, allowsCommands }: FlowChoices,
+  path: string,
+  { max_credits, fresh, wait: seconds, held, allowsCommands }: FlowChoices,
   call: ToolCall,
 ): Promise<Fields> {
-  const args = ['flow', 'run', session.port.fileIn('file', file, 'read'), ...options({ fresh })]
+  const args = ['flow', 'run', path, ...options({ fresh, max_credits }), '--yes']
   if (!allowsCommands) args.push('--no-outward')
-  const held = session.hold(max_credits ?? Math.max(0, session.left))
-  return startRun(session, { work: commandWith(session, args), isFlow: true, held, before }, seconds, call)
+  return startRun(
+    session,
+    { work: session.port.run(args, { moreCredits: held }), isFlow: true, held },
+    seconds,
+    call,
+  )
+}
+
+const isRun = (view: RunView | Fields): view is RunView => 'file' in view
+
+const isNotFound = (error: unknown) =>
+  error instanceof CommandFailure && error.problem.exit_code === exitCodes.notFound
+
+interface FoundPage {
+  readonly search: Fields
+  readonly pagination: Fields
+  readonly leads?: readonly Fields[]
+  readonly accounts?: readonly Fields[]
+}
+
+const isFoundPage = (body: unknown): body is FoundPage =>
+  isObject(body) && isObject(body.search) && isObject(body.pagination)
+
+/** Returns records of a search, of whichever session; `undefined` where there is none. */
+async function searchOf(session: Session, id: string, page = 1): Promise<Fields | undefined> {
+  const args = ['searches', 'get', id, ...options({ page, per_page: maxRecords })]
+  const body = await session.read(args).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined
+    throw error
+  })
+  if (!isFoundPage(body)) return undefined
+  const { search, pagination, leads, accounts = [] } = body
+  const { status, error } = search
+  return withoutUndefined({
+    status: status === 'FINISHED' ? 'finished' : error === undefined ? 'working' : 'failed',
+    id: search.id,
+    error,
+    records: leads ?? [accounts].flat().map(({ ordinal: _, ...company }) => company),
+    total: pagination.total_count,
+    next: pagination.has_more ? nextPage(page + 1) : undefined,
+  })
 }
 
 const showRun = async (session: Session, run: string): Promise<RunView> =>
@@ -449,17 +505,25 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
     ...status,
     output,
     counts,
-    problem: problem && withRows(problem, counts),
+    problem: problem && withRows(session, problem, counts),
   })
 }
 
-/** Returns why a run stopped, with how to write the rows that have an answer where a budget ended it. */
-function withRows(problem: Report, counts: Fields | undefined): Report {
+/**
+ * Returns why a run stopped, with how to write the rows that have an answer where a budget ended it, and who can allow more where
+ * this server has none left.
+ */
+function withRows({ left }: Pick<Session, 'left'>, problem: Report, counts: Fields | undefined): Report {
+  if (problem.exit_code !== exitCodes.budget) return problem
   const rows = Number(counts?.rows ?? 0)
-  if (problem.exit_code !== exitCodes.budget || rows === 0 || typeof counts?.partial !== 'string')
-    return problem
-  return {
-    ...problem,
-    hint: `Call run_file with rows: ${rows} to write what there is, free. ${problem.hint}`.trim(),
-  }
+  const write =
+    rows > 0 && typeof counts?.partial === 'string'
+      ? `Call run_file with rows: ${rows} to write what there is, free. `
+      : ''
+  const raise = /Raise --max-credits,.*$/s
+  const hint = left > 0 ? problem.hint : problem.hint.replace(raise, personRaises)
+  return { ...problem, hint: `${write}${hint}`.trim() }
 }
+
+const personRaises =
+  'A person can allow more: prospect mcp --max-credits N, in the configuration of this server.'

@@ -27,12 +27,17 @@ export interface ToolCall {
   note(text: string): void
 }
 
+/** The most credits that a run may spend, beside what it has spent before. */
+interface MoreCredits {
+  readonly moreCredits?: number
+}
+
 /** What the tools need of the command line. */
 export interface CommandPort {
-  /** Runs a command of this program: its words, and the text of its stdin. */
-  run(words: readonly string[], stdin?: string): Work
+  /** Runs a command of this program by its words. */
+  run(words: readonly string[], more?: MoreCredits): Work
   /** Does what the command of an operation does. */
-  call(call: OperationCall): Work
+  call(call: OperationCall, more?: MoreCredits): Work
   sleep(ms: number, signal: AbortSignal): Promise<void>
   /** Returns the fields of a call with ids and codes in place of names. Throws a refusal for a name of no list. */
   resolveNames(call: OperationCall): Promise<Fields>
@@ -108,6 +113,11 @@ export class Session {
     this.left -= credits
     this.#held += credits
     return credits
+  }
+
+  /** Holds for a run what is left, at most so many credits: what the run has spent before is not known yet. */
+  holdForRun(most: number | undefined): number {
+    return this.hold(most === undefined || this.left <= 0 ? most : Math.min(most, this.left))
   }
 
   /** Returns what it may spend, in credits. */

@@ -34,7 +34,11 @@ export const toolName = (id: OperationId): string => id.replace('.', '_')
 const waitMs = 30_000
 
 /** Most records of accepted work in an answer. */
-const maxRecords = 100
+export const maxRecords = 100
+
+/** How a caller gets the records that an answer has no place for. */
+export const nextPage = (page: number): string =>
+  `Call run_status with this id and page: ${page} for the others.`
 
 /** The tools that a model sees unless more are asked for: what most questions need, in the order in which they are listed. */
 export const usualTools: readonly string[] = [
@@ -61,13 +65,14 @@ export const operationTools = (priced: (row: Operation) => Promise<Operation>): 
 
 async function toTool(row: Operation): Promise<Tool> {
   const shape = await shapeOf(row.id)
+  const inputSchema = inputSchemaOf(row, shape)
   const isRead = row.method === 'GET' || (row.method === 'POST' && row.ok === 200)
   return {
     name: toolName(row.id),
     area: areaOf(row.id),
     description: describe(row),
     commands: row.flag === undefined ? [row.command] : [],
-    inputSchema: inputSchemaOf(row, shape),
+    inputSchema,
     annotations: {
       readOnlyHint: isRead && !isPriced(row) && row.starts === undefined,
       destructiveHint: row.method === 'DELETE',
@@ -76,7 +81,7 @@ async function toTool(row: Operation): Promise<Tool> {
     run: async (session, given, call) => {
       const read = parseTexts(shape.input, given) as Fields
       const [unknown] = findUnknown(row.id, shape, unwrap(row.id, read))
-      if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(shape.input.shape))
+      if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(inputSchema.properties as Fields))
       const input = await session.port.resolveNames({ operation: row, shape, input: read })
       const answer = await answerOf(session, row, startCall(session, row, shape, input), call)
       return row.id === 'credits.show' ? { ...answer, budget: session.budget() } : answer
@@ -127,7 +132,7 @@ function byName(name: string, schema: unknown): unknown {
 /** What a model has to know besides of some tools. */
 const contactAdvice =
   'Takes network_url, or firstname and lastname with domain or company_name. ' +
-  'Not needed where a search gave a valid most_probable_email.'
+  'Not needed where a search gave a valid most_probable_email; a risky address is paid for, too.'
 const advice: Partial<Readonly<Record<OperationId, string>>> = {
   'contacts.enrich': contactAdvice,
   'contacts.enrich_sync': contactAdvice,
@@ -156,9 +161,10 @@ function describe(row: Operation): string {
     .join(' ')
 }
 
-function readerOf({ id, starts }: Operation): string {
+/** Returns the tool that reads the records of accepted work where run_status has no pages of them. */
+function readerOf({ id, starts }: Operation): string | undefined {
   if (id === 'lists.create') return 'lists_get'
-  return starts === 'waterfall' ? 'contacts_get' : 'searches_get'
+  return starts === 'waterfall' ? 'contacts_get' : undefined
 }
 
 /** Returns the schema of the fields. The address for results is left out, since calls wait for them. */
@@ -222,10 +228,12 @@ async function acceptedWork(
   if (!ended) {
     if (id !== null)
       session.work.set(id, (seconds, later) => acceptedWork(session, row, started, seconds * 1_000, later))
-    return { status: 'working', id, next: `Call run_status with this id later, or ${readerOf(row)}.` }
+    return { status: 'working', id, next: 'Call run_status with this id later.' }
   }
   const found = [body].flat()
-  const next = found.length > maxRecords ? `Call ${readerOf(row)} with this id for the others.` : undefined
+  const reader = readerOf(row)
+  const others = reader === undefined ? nextPage(2) : `Call ${reader} with this id for the others.`
+  const next = found.length > maxRecords ? others : undefined
   const records = found.slice(0, maxRecords)
   return withoutUndefined({ status: 'finished', id, records, total: found.length, next })
 }

@@ -49,6 +49,8 @@ export interface RunChoices {
   /** Looks up the first rows only. Without it, resuming the run looks up the others. */
   readonly rows?: number | undefined
   readonly maxCredits?: number | undefined
+  /** Most credits of this execution, beside what earlier ones of the run have spent. */
+  readonly moreCredits?: number | undefined
   readonly maxCreditsPerDay?: number | undefined
   /** Most profiles that the run may extract, of a daily quota. */
   readonly maxProfiles?: number | undefined

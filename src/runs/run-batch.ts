@@ -97,7 +97,8 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // Rows of unknown outcome are asked again in the run that sent them, however old its other answers may be.
   const known = await findKnown(own, identity, records.runs, notBefore, isFree)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
-  const request = { ...own, choices: { ...own.choices, baseline: compared?.baseline } }
+  const budget = budgetOfRun(own.choices, known)
+  const request = { ...own, choices: { ...own.choices, ...budget, baseline: compared?.baseline } }
   const shared = withShared(request, mapping)
   const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
   if (known && known.status !== 'finished' && !dryRun) await checkMember(ports, known)
@@ -125,6 +126,13 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
     selection,
     rows,
   }
+}
+
+/** Returns the budget of a run in all, where this execution may spend so much besides. */
+function budgetOfRun({ maxCredits, moreCredits }: BatchRequest['choices'], known: Run | undefined) {
+  if (moreCredits === undefined) return {}
+  const most = (known?.credits ?? 0) + (known?.reserved ?? 0) + moreCredits
+  return { maxCredits: Math.min(maxCredits ?? most, most), moreCredits: undefined }
 }
 
 /** Opens the run that rows are compared with, which is fixed when a run begins; `undefined` where nothing is compared. */

@@ -640,6 +640,102 @@ describe('prospect mcp', () => {
     })
   })
 
+  /** Writes a file of companies that are all found. */
+  async function writeFound(count: number) {
+    const { preview } = await here.json<{ preview: { network_url: string }[] }>(
+      'accounts search --preview --keyword software',
+    )
+    const urls = preview.slice(0, count).map(({ network_url }) => network_url)
+    write('list.csv', `network_url\n${urls.join('\n')}\n`)
+  }
+
+  it('goes on with a run that a budget ended, with what this server has left or a later one may spend', async () => {
+    await writeFound(6)
+    const file = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '4'], { usual: true })
+    expect(await call('run_file', { ...file, max_credits: 2 })).toMatchObject({
+      status: 'stopped',
+      credits: 2,
+    })
+    // Of the run in all: it has spent 2 of the 3.
+    expect(await call('run_file', { ...file, max_credits: 3 })).toMatchObject({
+      status: 'stopped',
+      credits: 3,
+    })
+    const ended = await call<{ problem: { hint: string } }>('run_file', { ...file, max_credits: 50 })
+    expect(ended).toMatchObject({ status: 'stopped', credits: 4 })
+    expect(ended.problem.hint).toMatch(
+      /^Call run_file with rows: 4 to write what there is, free\. .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
+    )
+    expect(await spent()).toBe(4)
+    expect(await refused('run_file', file)).toMatchObject({ code: 'budget' })
+    expect(await refused('run_file', { ...file, max_credits: 6 })).toMatchObject({ code: 'budget' })
+    // What there is can be written with nothing left.
+    const written = await call('run_file', { ...file, rows: 4 })
+    expect(written).not.toHaveProperty('problem')
+    expect(here.read('out.csv').trim().split('\n')).toHaveLength(5)
+    expect(await call('credits_show')).toMatchObject({ budget: { spent: 4, reserved: 0, left: 0 } })
+    const next = await connectAgent(here.home, ['--max-credits', '3'], { usual: true })
+    expect(await next.call('run_file', file)).toMatchObject({ status: 'finished', credits: 6 })
+    expect(await next.call('credits_show')).toMatchObject({ budget: { spent: 2, left: 1 } })
+    expect(await spent()).toBe(6)
+  })
+
+  it('goes on with a flow that a budget ended, with what this server has left', async () => {
+    await writeFound(5)
+    write(
+      'paid.yaml',
+      'name: paid\ninput: { csv: list.csv }\nsteps: [accounts.enrich]\noutput: { csv: paid.csv }\n',
+    )
+    const { call } = await connectAgent(here.home, ['--max-credits', '4'], { usual: true })
+    const flow = { file: 'paid.yaml', wait: 60 }
+    expect(await call('flow_run', { ...flow, max_credits: 2 })).toMatchObject({
+      status: 'stopped',
+      credits: 2,
+    })
+    expect(await call('flow_run', flow)).toMatchObject({ status: 'stopped', credits: 4 })
+    expect(await spent()).toBe(4)
+    const next = await connectAgent(here.home, ['--max-credits', '2'], { usual: true })
+    expect(await next.call('flow_run', flow)).toMatchObject({ status: 'finished', credits: 5 })
+    expect(await next.call('credits_show')).toMatchObject({ budget: { spent: 1, left: 1 } })
+    expect(await spent()).toBe(5)
+  })
+
+  it('gives every record of a search in pages, also to a later session', async () => {
+    type Found = { id: string; total: number; next?: string; records: { name: string; id: string }[] }
+    const { call } = await connectAgent(here.home, [], { usual: true })
+    const first = await call<Found>('accounts_search', { excluded_industries: ['Automotive'], limit: 130 })
+    expect(first).toMatchObject({ status: 'finished', total: 130 })
+    expect(first.next).toBe('Call run_status with this id and page: 2 for the others.')
+    const later = await connectAgent(here.home, [], { usual: true })
+    expect(await later.call('run_status', { run: first.id })).toEqual(first)
+    const { next, ...second } = await later.call<Found>('run_status', { run: first.id, page: 2 })
+    expect(next).toBeUndefined()
+    expect(second).toMatchObject({ status: 'finished', id: first.id, total: 130 })
+    const ids = [...first.records, ...second.records].map(({ id }) => id)
+    expect([first.records.length, new Set(ids).size]).toEqual([100, 130])
+    expect(await later.refused('run_status', { run: 'abcdef' })).toMatchObject({ code: 'not_found' })
+    expect(await later.refused('run_status', { run: 'out.csv' })).toMatchObject({
+      error: 'run: give the id that run_file, flow_run or a search has answered.',
+    })
+  })
+
+  it('takes the name of an operation as runs and the ledger have it, and names only fields that a tool has', async () => {
+    write('list.csv', companies(2))
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '9'], { usual: true })
+    expect(await call('quote_file', { operation: 'accounts.enrich', file: 'list.csv' })).toMatchObject({
+      rows: 2,
+    })
+    expect(
+      await refused('quote_file', { operation: 'leads_advanced_search', file: 'list.csv' }),
+    ).toMatchObject({
+      error: expect.stringContaining('it is no lookup for the rows of a file. There are: accounts_enrich, '),
+    })
+    const { hint } = await refused('accounts_search', { output: 'out.csv' })
+    expect(hint).toContain('included_industries')
+    expect(hint).not.toContain('webhook_url')
+  })
+
   it('says what is wrong with a file in the fields of its tool', async () => {
     write('list.csv', companies(2))
     write('odd.csv', 'colour\nred\n')
@@ -679,7 +775,7 @@ describe('prospect mcp', () => {
     expect(await call('intents_stack', { stacks: ['react'], limit: 3 })).toEqual({
       status: 'working',
       id: '00000000-0000-4000-8000-00000000000a',
-      next: 'Call run_status with this id later, or searches_get.',
+      next: 'Call run_status with this id later.',
     })
     await expect(call('intents_stack', { stacks: ['react'], limit: 1 })).rejects.toThrow('Budget reached')
     expect(await call('run_status', { run: '00000000-0000-4000-8000-00000000000a' })).toMatchObject({
@@ -706,11 +802,7 @@ describe('prospect mcp', () => {
   })
 
   it('quotes and runs a flow within the budget and the folder, and starts no program unasked', async () => {
-    const { preview } = await here.json<{ preview: { network_url: string }[] }>(
-      'accounts search --preview --keyword software',
-    )
-    const urls = preview.slice(0, 4).map(({ network_url }) => network_url)
-    write('list.csv', `network_url\n${urls.join('\n')}\n`)
+    await writeFound(4)
     const flow = (name: string, output: string, step = 'accounts.enrich') => {
       const ends = `input: { csv: list.csv }\nsteps: [${step}]\noutput: { csv: ${output} }`
       write(`${name}.yaml`, `name: ${name}\n${ends}\n`)

@@ -61,6 +61,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
   const budgets = {
     maxCredits: given.choices.maxCredits ?? settings.max_credits,
     maxCreditsPerDay: given.choices.maxCreditsPerDay ?? settings.max_credits_per_day,
+    moreCredits: commandContext.moreCredits,
   }
   const { context, command: asked } = withRunDatabase(commandContext, {
     ...given,

@@ -116,6 +116,8 @@ export interface StreamsContext {
   log?: CommandLog | undefined
   /** The only folder of the files that options name; absent where all are permitted. */
   readonly root?: string | undefined
+  /** The most credits that the command may spend, beside what its run has spent before. */
+  readonly moreCredits?: number | undefined
   /** Takes the result of the command, which is printed without it. */
   readonly take?: ((result: unknown) => void) | undefined
   /** Writes one line to stderr, unless `--quiet`. */

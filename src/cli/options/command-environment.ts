@@ -61,6 +61,7 @@ export interface CommandEnvironment {
 export interface StartedCommand extends Taking {
   readonly root: string
   readonly vendors: VendorSpending
+  readonly moreCredits?: number
 }
 
 /** Does the work of a command within this process. Returns its exit code. */

@@ -47,6 +47,8 @@ export interface Overrides extends TargetOptions {
   readonly root?: string
   /** What all calls may cost at data vendors together. */
   readonly vendors?: VendorSpending
+  /** The most credits that the command may spend, beside what its run has spent before. */
+  readonly moreCredits?: number
   readonly caller?: Caller
 }
 
@@ -66,7 +68,7 @@ type Shared = ReturnType<typeof createShared>
 function createShared(
   streams: Streams,
   home: () => Home,
-  { clock = Date, ids = randomIds, sleep = realSleep, log, take, root, vendors }: Overrides,
+  { clock = Date, ids = randomIds, sleep = realSleep, log, take, root, vendors, moreCredits }: Overrides,
 ) {
   const redaction = createRedaction(streams.env.PROSPECT_API_KEY?.trim())
   return {
@@ -82,6 +84,7 @@ function createShared(
     claim: createClaims(root),
     root,
     vendors,
+    moreCredits,
     take,
     /** The log of the command, which the contexts of other databases share. */
     logs: { open: log?.(redaction.redact) },

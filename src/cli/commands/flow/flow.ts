@@ -192,6 +192,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     content: flow.input.kind === 'list' ? listed : undefined,
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
+    moreCredits: context.moreCredits,
     concurrency: given.concurrency ?? concurrency,
     database: own.database,
     databaseOption: own.databaseOption,

@@ -160,8 +160,8 @@ function createPort(
     const [flag, value] = [toFlag(name), globals[name]]
     return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
   })
-  const workOf = (stdin: string, begin: (own: Streams, given: StartedCommand) => Promise<number>): Work =>
-    workInProcess(streams, stdin, (inner, taking) => begin(inner, { ...taking, root, vendors }))
+  const workOf = (begin: (own: Streams, given: StartedCommand) => Promise<number>): Work =>
+    workInProcess(streams, '', (inner, taking) => begin(inner, { ...taking, root, vendors }))
   return {
     sleep,
     explain: reportOf,
@@ -176,11 +176,13 @@ function createPort(
       if (names.every((one) => isInside(root, one))) return file
       throw new Refusal('usage.mcp_outside', { name, path, root })
     },
-    run: (words, stdin = '') =>
-      workOf(stdin, (inner, given) => start.command([...words, ...ownWords, '--no-input'], inner, given)),
-    call: (request) =>
-      workOf('', (inner, given) =>
-        start.operation(request, { ...own, ...request.rows?.globals }, inner, given),
+    run: (words, more = {}) =>
+      workOf((inner, given) =>
+        start.command([...words, ...ownWords, '--no-input'], inner, { ...given, ...more }),
+      ),
+    call: (request, more = {}) =>
+      workOf((inner, given) =>
+        start.operation(request, { ...own, ...request.rows?.globals }, inner, { ...given, ...more }),
       ),
   }
 }
