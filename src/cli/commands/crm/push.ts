@@ -197,10 +197,7 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     })
     await writeRows(context, table, paths.rejects, '--rejects', rejected, signal)
     const report = summaryOf(opened, plan, refused, push, asked)
-    const toWrite = report.push === null ? [`To write this: --apply ${report.digest}`] : []
-    await print(context, report, {
-      layout: () => `${[...describe(opened, plan, report), ...toWrite].join('\n')}\n`,
-    })
+    await print(context, report, { layout: () => `${describe(opened, plan, report).join('\n')}\n` })
     return !dryRun && rejected.length + refused.length > 0 ? exitCodes.someFailed : exitCodes.ok
   })
 }
@@ -289,7 +286,7 @@ async function pushTable(
   if (apply === undefined) {
     if (!canAsk(context) && !context.globals.yes)
       throw new Refusal('crm.unconfirmed', { digest: plan.digest })
-    for (const line of describe(opened, plan, summaryOf(opened, plan, [], undefined, asked)))
+    for (const line of describe(opened, plan, summaryOf(opened, plan, [], undefined, asked), true))
       context.notify(line)
     const where = `${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}`
     await confirm(context, `Write to ${where} of ${account.crm}?`, 'no')
@@ -411,7 +408,12 @@ const shareOf = (part: number, all: number): string =>
   part * 1_000 < all ? 'less than 0.1 %' : `${((part / all) * 100).toFixed(1)} %`
 
 /** Returns the lines that tell a person what a push would write, or has written. */
-function describe({ account, connector }: OpenedCrm, plan: PushPlan, report: Summary): string[] {
+function describe(
+  { account, connector }: OpenedCrm,
+  plan: PushPlan,
+  report: Summary,
+  isAsking = false,
+): string[] {
   const { create, update, same, review, suppressed, repeated: again, invalid, mode, left_out: left } = report
   const isDone = report.push !== null
   const name = `${account.crm} account ${account.name} (${report.is})`
@@ -449,7 +451,10 @@ function describe({ account, connector }: OpenedCrm, plan: PushPlan, report: Sum
     .slice(0, mostShown))
     lines.push(
       `  line ${line}, record ${id}: ${Object.entries(values)
-        .map(([property, value]) => `${property} ${before[property] || '(empty)'} → ${value}`)
+        .map(([property, value]) => {
+          const now = before[property]
+          return `${property} ${now ? labelOf(plan, property, now) : '(empty)'} → ${labelOf(plan, property, value)}`
+        })
         .join(', ')}`,
     )
   const { left_today: today, calls } = report
@@ -460,7 +465,13 @@ function describe({ account, connector }: OpenedCrm, plan: PushPlan, report: Sum
     lines.push(
       `${countOf(report.one_by_one, 'record is', 'records are')} created one by one, as nothing in them is unique: prospect crm connect ${account.crm} --create-key adds what is.`,
     )
-  return lines
+  return isAsking ? lines : [...lines, `To write this: --apply ${report.digest}`]
+}
+
+/** Returns what the CRM's people see of a value: an option by its label. */
+function labelOf({ mapping }: PushPlan, name: string, value: string): string {
+  const column = mapping.columns.find(({ property }) => property.name === name)
+  return column?.property.options.find((option) => option.value === value)?.label ?? value
 }
 
 /** Writes rows of a file with a reason each to a file; nothing without one. */
