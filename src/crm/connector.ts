@@ -94,6 +94,8 @@ export interface CrmConnector {
   readonly alsoRead: Readonly<Record<CrmKind, readonly string[]>>
   /** Properties that are written to new records only. */
   readonly onCreation: readonly string[]
+  /** What a new record has to have: one of each of these. */
+  readonly required: Readonly<Record<CrmKind, readonly (readonly string[])[]>>
   /** Properties that the CRM fills by itself from others. */
   readonly derived: readonly string[]
   /** Whether what has changed may be told later than it was written. */

@@ -193,6 +193,7 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
     fields,
     alsoRead,
     onCreation: ['hubspot_owner_id', 'lifecyclestage', 'hs_lead_status'],
+    required: { companies: [], people: [] },
     derived: ['website'],
     changesLag: true,
     owner: 'hubspot_owner_id',

@@ -241,6 +241,7 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
     fields,
     alsoRead,
     onCreation: ['owner_id', 'visible_to'],
+    required: { companies: [['name']], people: [['name', 'first_name', 'last_name']] },
     derived: ['name', 'first_name', 'last_name'],
     changesLag: false,
     owner: 'owner_id',

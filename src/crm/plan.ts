@@ -361,7 +361,7 @@ async function readRecords(
       continue
     }
     if (record) taken.add(record.id)
-    decide(draft, record, asked, connector)
+    decide(draft, record, asked, connector, kind)
   }
   if (kind === 'people') await readCompanies(connector, open)
 }
@@ -372,12 +372,17 @@ function decide(
   record: CrmRecord | undefined,
   { mode, fields, owner }: Deciding,
   connector: CrmConnector,
+  kind: CrmKind,
 ): void {
   if (!record) {
-    draft.values = owner === undefined ? draft.values : { ...draft.values, [connector.owner]: owner }
-    if (Object.keys(draft.values).length > 0) return
+    const own = draft.values
+    const lacking = connector.required[kind].find((names) => names.every((name) => own[name] === undefined))
+    draft.values = owner === undefined ? own : { ...own, [connector.owner]: owner }
+    if (Object.keys(draft.values).length > 0 && !lacking) return
     draft.action = 'invalid'
-    draft.reason = 'no column of it fills a property'
+    draft.reason = lacking
+      ? `${connector.crm} takes no new record without ${lacking.join(' or ')}`
+      : 'no column of it fills a property'
     return
   }
   const isMeant = ([name]: [string, string]) =>

@@ -244,6 +244,7 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     fields,
     alsoRead,
     onCreation: ['OwnerId', 'LeadSource'],
+    required: { companies: [['Name']], people: [['LastName']] },
     derived: [],
     changesLag: false,
     owner: 'OwnerId',

@@ -35,6 +35,8 @@ export interface FlowOutputs extends Pick<Writer, 'abandon'> {
   finish(hasFailed: boolean): Promise<readonly string[]>
   readonly files: readonly string[]
   readonly written: number
+  /** Rows that a CRM did not take. */
+  readonly refused: number
   /** Writes the rows that are still in the flow, each company or person once. */
   write(rows: readonly FlowRow[]): Promise<void>
 }
@@ -46,8 +48,8 @@ export interface SendPorts {
   readonly http: HttpPorts
   /** Creates a list of companies, once for each key. */
   createList(name: string, companies: readonly Fields[], key: string): Promise<void>
-  /** Writes the rows of a table to a CRM: those of one that was interrupted are written once. */
-  push(crm: string, settings: CrmSettings, table: string, about: ListKind): Promise<void>
+  /** Writes the rows of a table to a CRM: those of one that was interrupted are written once. Returns how many it did not take. */
+  push(crm: string, settings: CrmSettings, table: string, about: ListKind): Promise<number>
 }
 
 const maxListed = 100_000
@@ -75,9 +77,18 @@ export async function openOutputs(
 ): Promise<FlowOutputs> {
   type Open = Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'> & Partial<Pick<Writer, 'discard'>>
   const opened: { readonly path: string | undefined; readonly writer: Open }[] = []
+  let refused = 0
   const sendingTo = async (output: Exclude<FlowOutput, FileOutput>): Promise<Open> =>
     isCrmOutput(output)
-      ? await crmOutput(ports, output, end, signal)
+      ? await crmOutput(
+          ports,
+          output,
+          end,
+          (rows) => {
+            refused += rows
+          },
+          signal,
+        )
       : output.kind === 'list'
         ? listOutput(ports.send, output.list, flow, end.about)
         : httpOutput(
@@ -115,6 +126,9 @@ export async function openOutputs(
     files: opened.flatMap(({ path }) => path ?? []),
     get written() {
       return written
+    },
+    get refused() {
+      return refused
     },
     async write(rows) {
       const here = rows.filter((row): row is LiveRow => row.fields !== undefined)
@@ -176,6 +190,7 @@ async function crmOutput(
   ports: RunPorts & { readonly send: SendPorts },
   output: CrmOutput,
   end: RowShape,
+  onRefused: (rows: number) => void,
   signal: AbortSignal,
 ): Promise<Pick<Writer<LiveRow>, 'write' | 'finish' | 'abandon'>> {
   const { kind: crm } = output
@@ -193,7 +208,7 @@ async function crmOutput(
     write: (rows) => writer.write(rows),
     async finish() {
       await writer.finish()
-      await ports.send.push(crm, settings, path, end.about)
+      onRefused(await ports.send.push(crm, settings, path, end.about))
     },
     abandon: () => writer.abandon(),
   }

@@ -290,7 +290,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   // A look is none of the runs that are done: its rows are not written, and not sent anywhere.
   if (!wasFinished) await save(stopped || chain.hasMore || look ? 'stopped' : 'finished', stopped)
   await records.database.flush()
-  const isFailed = chain.counts.some(({ failed, invalid }) => failed + invalid > 0)
+  const isFailed = outputs.refused > 0 || chain.counts.some(({ failed, invalid }) => failed + invalid > 0)
   return {
     /** Id of its record. */
     run: record.id,

@@ -95,6 +95,24 @@ describe.each(each)('a push to %s', (crm) => {
     expect((await push(crm)).json).toMatchObject({ same: 2, new_companies: 0, associated: 0 })
   })
 
+  it('knows beforehand which new records it does not take, and says why', async () => {
+    const fake = await connected(crm, { contacts: 1, companies: 0 })
+    own.write(
+      'people.csv',
+      'first_name,last_name,email\nAda,One,ada@x.example\n,,ada.0@company-0.example\n,,no@x.example\n',
+    )
+    const { digest, create, invalid } = await own.json<Report & { invalid: number }>(
+      `push people.csv --to ${crm} --dry-run --json`,
+    )
+    expect([create, invalid]).toEqual(crm === 'hubspot' ? [2, 0] : [1, 1])
+    const args = ['push', 'people.csv', '--to', crm, '--apply', digest, '--rejects', 'rejects.csv', '--json']
+    const result = await own.run(args)
+    expect([result.code, result.json]).toMatchObject([crm === 'hubspot' ? 0 : 11, { create, refused: 0 }])
+    if (crm !== 'hubspot')
+      expect(own.read('rejects.csv')).toContain(`no@x.example,${crm} takes no new record`)
+    expect(fake.people.live()).toHaveLength(1 + create)
+  })
+
   it('says that it is done when it is repeated with the digest of what it has written', async () => {
     const fake = await connected(crm, { contacts: 0, companies: 0 })
     own.write('people.csv', 'first_name,last_name,email\nAda,One,ada@x.example\n')

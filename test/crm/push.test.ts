@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { machine } from '../support/command.js'
 import { fakeHubspot, type HubspotAccount, hubspotKey } from '../support/crm/hubspot.js'
+import { fakeSalesforce, salesforceKey } from '../support/crm/salesforce.js'
 import { perTest } from '../support/each.js'
 import { emptySchema } from '../support/postgres.js'
 
@@ -408,6 +409,29 @@ describe('a flow whose output is a CRM', () => {
     await own.run('flow run flow.yaml --yes')
     await own.run('flow run flow.yaml --yes --fresh')
     expect(crm.companies.live()).toHaveLength(1)
+  })
+})
+
+describe('a flow whose output is a CRM that does not take some rows', () => {
+  it('writes the others, says why, and ends with exit code 11', async () => {
+    const crm = await fakeSalesforce({ companies: 0, contacts: 0 })
+    onTestFinished(crm.close)
+    await own.run(`crm connect salesforce --base-url ${crm.origin} --allow-target 127.0.0.1 --key-stdin`, {
+      stdin: salesforceKey,
+    })
+    await own.run('data sample')
+    csv('in.csv', 'Website', 'acme-robotics.example', 'nobody-knows.example')
+    const flow = {
+      name: 'enrich',
+      input: { csv: 'in.csv' },
+      steps: ['accounts.enrich'],
+      output: { salesforce: {} },
+    }
+    writeFileSync(own.path('flow.yaml'), JSON.stringify(flow))
+    const result = await own.run('flow run flow.yaml --yes')
+    expect([result.code, result.stderr]).toEqual([11, expect.stringContaining('1 created · 1 invalid')])
+    expect(result.stderr).toContain('salesforce takes no new record without Name')
+    expect(crm.accounts.live()).toHaveLength(1)
   })
 })
 

@@ -197,7 +197,8 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     })
     await writeRows(context, table, paths.rejects, '--rejects', rejected, signal)
     const report = summaryOf(opened, plan, refused, push, asked)
-    await print(context, report, { layout: () => `${describe(opened, plan, report).join('\n')}\n` })
+    const lines = describe(opened, plan, report, dryRun ? 'shown' : 'done')
+    await print(context, report, { layout: () => `${lines.join('\n')}\n` })
     return !dryRun && rejected.length + refused.length > 0 ? exitCodes.someFailed : exitCodes.ok
   })
 }
@@ -211,26 +212,27 @@ async function settingsIn({ streams }: Context, file: string | undefined): Promi
   return readCrmSettings(await readText(streams, resolve(streams.cwd, file), '--settings'), file)
 }
 
-/** Writes the rows of a flow to a CRM, as `push` does. What is not written is told. */
+/** Writes the rows of a flow to a CRM, as `push` does. Tells what is not written, and returns how many rows the CRM does not take. */
 export async function pushRows(
   outer: Context,
   crm: string,
   settings: CrmSettings,
   file: string,
   kind: CrmKind,
-): Promise<void> {
+): Promise<number> {
   // Whoever started the flow has seen what it does.
   const context = outer.withGlobals({ fields: undefined, yes: true })
   const { mode = 'fill', values = {}, fields, owner, max_creates: maxCreates } = settings
   const asked: PushAsked = { mode, kind, map: pairsOf(settings), values, fields, owner }
   const table = await openListFile(listPorts(context), file, 'output')
-  await interruptible(context.streams, async (signal) => {
+  return interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, crm, signal)
     const given = { ...asked, file: 'a flow', apply: undefined, dryRun: false, maxCreates }
     const { plan, refused, push } = await pushTable(context, opened, table, given, signal)
     const report = summaryOf(opened, plan, refused, push, asked)
-    if (push) for (const line of describe(opened, plan, report)) context.notify(line)
+    for (const line of describe(opened, plan, report, 'done')) context.notify(line)
     for (const { error } of refused.slice(0, mostShown)) context.notify(`  refused: ${error}`)
+    return report.invalid + refused.length
   })
 }
 
@@ -286,7 +288,7 @@ async function pushTable(
   if (apply === undefined) {
     if (!canAsk(context) && !context.globals.yes)
       throw new Refusal('crm.unconfirmed', { digest: plan.digest })
-    for (const line of describe(opened, plan, summaryOf(opened, plan, [], undefined, asked), true))
+    for (const line of describe(opened, plan, summaryOf(opened, plan, [], undefined, asked), 'asked'))
       context.notify(line)
     const where = `${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}`
     await confirm(context, `Write to ${where} of ${account.crm}?`, 'no')
@@ -407,15 +409,15 @@ const mostShown = 5
 const shareOf = (part: number, all: number): string =>
   part * 1_000 < all ? 'less than 0.1 %' : `${((part / all) * 100).toFixed(1)} %`
 
-/** Returns the lines that tell a person what a push would write, or has written. */
+/** Returns the lines that tell a person what a push would write, with the way to it or a question, or has written. */
 function describe(
   { account, connector }: OpenedCrm,
   plan: PushPlan,
   report: Summary,
-  isAsking = false,
+  state: 'shown' | 'asked' | 'done',
 ): string[] {
   const { create, update, same, review, suppressed, repeated: again, invalid, mode, left_out: left } = report
-  const isDone = report.push !== null
+  const isDone = state === 'done'
   const name = `${account.crm} account ${account.name} (${report.is})`
   const parts: readonly (readonly [number, string])[] = [
     [create, isDone ? 'created' : 'to create'],
@@ -445,7 +447,7 @@ function describe(
   if (!isDone && report.company_columns.length > 0)
     lines.push(`  The company of a person <- ${report.company_columns.map((name) => `"${name}"`).join(', ')}`)
   if (!isDone && report.unused.length > 0) lines.push(`  Not written: ${report.unused.join(', ')}`)
-  if (isDone) return [...lines, `To undo: prospect push undo ${report.push}`]
+  if (isDone) return report.push === null ? lines : [...lines, `To undo: prospect push undo ${report.push}`]
   for (const { id, values, before, line } of plan.rows
     .filter((one) => one.action === 'update')
     .slice(0, mostShown))
@@ -465,7 +467,8 @@ function describe(
     lines.push(
       `${countOf(report.one_by_one, 'record is', 'records are')} created one by one, as nothing in them is unique: prospect crm connect ${account.crm} --create-key adds what is.`,
     )
-  return isAsking ? lines : [...lines, `To write this: --apply ${report.digest}`]
+  const isNothing = create + update + report.associated === 0
+  return state === 'asked' || isNothing ? lines : [...lines, `To write this: --apply ${report.digest}`]
 }
 
 /** Returns what the CRM's people see of a value: an option by its label. */

@@ -40,7 +40,7 @@ export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 
       createList: (...list) => createList(context, ...list),
       push: async (...rows) => {
         const { pushRows } = await import('../crm/push.js')
-        await pushRows(context, ...rows)
+        return pushRows(context, ...rows)
       },
     },
   }
