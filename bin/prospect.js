@@ -53,6 +53,8 @@ function installation() {
 
 async function start(argv) {
   process.umask(0o077)
+  // Of parts of packages, such as the driver's reading of the file that PGPASSFILE names: stderr is for messages of this program.
+  process.noDeprecation = true
   process.on('uncaughtException', giveUp)
   // Nothing is left to do then. Without this, Node takes its memory apart first, which takes milliseconds.
   process.on('beforeExit', () => process.exit())

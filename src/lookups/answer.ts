@@ -8,7 +8,7 @@ import {
   type Reply,
 } from '../api/calls/caller.js'
 import { type Failure, failureOf } from '../api/calls/errors.js'
-import { asksToWait } from '../api/calls/retry.js'
+import { asksToWait, isUnavailable } from '../api/calls/retry.js'
 import { isMetered } from '../api/operations/facts.js'
 import {
   hiddenNote,
@@ -147,8 +147,10 @@ export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyV
       ? notFound(reply, reply.isSuppressed || isHiddenIn(reply.body) ? hiddenNote : null)
       : toAnswer('found', null, reply, true)
   }
-  if (reply.unknown && isMetered(operation)) return { kind: 'answer', answer: unknownAnswer }
   const failure = failureOf(reply.status, reply.body)
+  // While the database of a server is away, each row would get no more than that. What was sent stays open, under its key.
+  const isAway = failure.stops && isUnavailable(reply)
+  if (reply.unknown && isMetered(operation) && !isAway) return { kind: 'answer', answer: unknownAnswer }
   if (failure.stops) return { kind: 'stop', failure }
   if (failure.code === unknownAnswer.error) return { kind: 'answer', answer: unknownAnswer }
   if (asksToWait(reply)) return pause(reply, nowMs)

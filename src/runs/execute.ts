@@ -457,7 +457,7 @@ class Calls {
       }
       if (verdict.kind === 'stop') {
         this.ports.stopReason.refuse(verdict.failure, state.ordinal)
-        if (verdict.failure.code !== 'outcome_unknown') return isOpen ? undefined : 'unsent'
+        if (verdict.failure.code !== 'outcome_unknown') return isOpen || reply.unknown ? undefined : 'unsent'
         // A call to a database that could no longer be reached may have been executed.
         this.isCertain = false
         return undefined

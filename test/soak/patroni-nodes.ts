@@ -223,8 +223,8 @@ export async function startCluster(folder: string, isSynchronous: boolean) {
     /** Puts HAProxy before PostgreSQL and before servers of ours on these ports. */
     balance: async (servers: readonly number[]) => {
       const text = deploy('haproxy.cfg')
-        .replace(':4000', `127.0.0.1:${api}`)
-        .replace(':5000', `127.0.0.1:${primary}`)
+        .replace('bind :4000', `bind 127.0.0.1:${api}`)
+        .replace('bind :5000', `bind 127.0.0.1:${primary}`)
         .replace(/api-(\d):4010/g, (_, at) => `127.0.0.1:${servers[Number(at) - 1]}`)
         .replace(/(server db-(\d)) \S+ check port 8008/g, (_, name, at) => {
           const node = nodes[Number(at) - 1]

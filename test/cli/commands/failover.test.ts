@@ -95,6 +95,30 @@ describe('an address with several hosts', () => {
     await end()
   })
 
+  it('stops a batch through a server while none takes writes; the same command ends it, and no row is paid for twice', async () => {
+    const { baseUrl, key, end } = await served()
+    const domains = Array.from({ length: 40 }, (_, at) => `company-${at}.example`)
+    const csv = ['domain,name', ...domains.map((domain) => `${domain},Name of ${domain}`)].join('\n')
+    await ends(here.run('data import companies -', { ...given(), stdin: csv }), 0)
+    await ends(here.run('engine credits set 100', given()), 0)
+    here.write('in.csv', `Website\n${domains.join('\n')}\n`)
+    const server = { env: { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key } }
+    const line = 'accounts enrich --csv in.csv -o out.csv --yes'
+    await ends(here.run(`${line} --max-credits 5`, server), 12)
+    ways.primary.cutAll()
+    await primary.stop()
+    await until(async () => (await readiness(baseUrl)).reason?.includes('it is a standby') === true)
+    const stopped = await here.run(line, server)
+    expect([stopped.code, stopped.stderr]).toEqual([10, expect.stringContaining('it is a standby')])
+    await standby.sql('SELECT pg_promote()')
+    await until(isReady(baseUrl))
+    const { code, stderr } = await here.run(line, server)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('40 found')])
+    const charged = "SELECT CAST(sum(amount) AS INT) AS sum FROM movements WHERE kind = 'charge'"
+    expect(await standby.sql(charged)).toEqual([{ sum: domains.length }])
+    await end()
+  })
+
   it('leads away from a primary that stands still, and never back to it once another is promoted past it', async () => {
     const { baseUrl, key, end } = await served()
     const before = Number(await balance())

@@ -27,7 +27,7 @@ const probeMs = 2_000
 const graceMs = 250
 /** How long a transaction lasts before it is asked whether another server has taken over, and how often that is asked. */
 const patienceMs = 2_000
-const lookMs = 1_000
+const lookMs = 500
 
 const fits: Readonly<Record<Attribute, (state: ServerState) => boolean>> = {
   any: () => true,
@@ -69,9 +69,11 @@ export class Hosts {
   readonly #urls: readonly string[]
   readonly #wants: Attribute
   #using: Found | undefined
-  #finding: Promise<Found> | undefined
+  #finding: Promise<void> | undefined
   #newest = 0
-  #isLooking = false
+  /** Searches that have begun, and the latest of them that led to the server in use. */
+  #searches = 0
+  #usedSearch = 0
   #timer: NodeJS.Timeout | undefined
   readonly #connected = new Map<Client, Connected>()
 
@@ -162,31 +164,31 @@ export class Hosts {
 
   async #find(): Promise<void> {
     if (this.#isOne || this.#using) return
-    this.#finding ??= this.#search().finally(() => {
+    this.#finding ??= this.#searchAndUse().finally(() => {
       this.#finding = undefined
     })
-    this.#use(await this.#finding)
+    await this.#finding
   }
 
-  #use(found: Found): void {
+  /** A search that began before the one that led to the server in use says nothing newer. */
+  async #searchAndUse(): Promise<void> {
+    this.#searches++
+    const begun = this.#searches
+    const found = await this.#search()
+    if (begun < this.#usedSearch && this.#using) return
+    this.#usedSearch = Math.max(begun, this.#usedSearch)
     this.#using = found
     for (const [client, { at }] of this.#connected) if (at !== found.at) cut(client)
   }
 
-  /** Looks for the wanted server while another stands in for it, or a transaction takes as long as on a frozen one. */
+  /**
+   * Looks for the wanted server while another stands in for it, or a transaction takes as long as on a frozen one. A look does
+   * not wait for the one before, which waits for a frozen server and has asked the others before one of them was promoted.
+   */
   #look(): void {
     const before = performance.now() - patienceMs
     const isLate = [...this.#connected.values()].some(({ since }) => since !== undefined && since < before)
-    if (this.#isLooking || !(isLate || this.#using?.isWanted === false)) return
-    this.#isLooking = true
-    this.#search()
-      .then(
-        (found) => this.#use(found),
-        () => {},
-      )
-      .finally(() => {
-        this.#isLooking = false
-      })
+    if (isLate || this.#using?.isWanted === false) this.#searchAndUse().catch(() => {})
   }
 
   /** Asks all servers at once, because one that is frozen takes its time. */
