@@ -701,6 +701,20 @@ describe('prospect mcp', () => {
     expect(await spent()).toBe(5)
   })
 
+  it('says of records that they are practice data', async () => {
+    const { ask } = await connectAgent(here.home, ['--max-credits', '1'], { usual: true })
+    const note = {
+      type: 'text',
+      text: expect.stringMatching(/^Answers come from practice data on this machine/),
+    }
+    for (const [tool, given] of [
+      ['accounts_enrich', { domain: 'acme-robotics.example' }],
+      ['leads_advanced_search', { included_locations: ['Germany'], limit: 1 }],
+    ] as const)
+      expect((await ask(tool, given)).content).toContainEqual(note)
+    expect((await ask('credits_show', {})).content).toHaveLength(1)
+  })
+
   it('gives every record of a search in pages, also to a later session', async () => {
     type Found = { id: string; total: number; next?: string; records: { name: string; id: string }[] }
     const { call } = await connectAgent(here.home, [], { usual: true })

@@ -162,6 +162,9 @@ export async function callOperation(
   { operation, shape, input: given, rows }: OperationCall,
 ): Promise<number> {
   const context = await requireSetUp(plain)
+  // An agent would take the people of a sample for real ones; a run says where its answers come from.
+  const isOfRecords = isPriced(operation) || operation.starts !== undefined
+  if (!rows && isOfRecords && (await context.source())?.kind === 'practice') await context.notifySource()
   const names = pathParameters(operation)
   // As with `--input`, what is wrong with a field is said in its own name, not in that of an option.
   const others = operation.starts ? { wait: true } : {}
