@@ -16,7 +16,7 @@ import { checkLayoutFormat, fieldsOf } from '../output/output.js'
 import { checkJq, print, type View } from '../output/print.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf, shortenId, wrapText as wrapWords } from '../output/text.js'
-import texts from '../program/command-help.json' with { type: 'json' }
+import texts from '../program/command-summaries.json' with { type: 'json' }
 import {
   addGlobals,
   groups,
@@ -168,13 +168,13 @@ export class ProspectCommand<Options = Fields> extends Command {
     return this.addOption(layoutOption())
   }
 
-  /** Adds examples to the help, beside those in `command-help.json`, without the leading `prospect`. */
+  /** Adds examples to the help, beside those in `command-summaries.json`, without the leading `prospect`. */
   addExamples(...examples: readonly string[]): this {
     this.#examples.push(...examples)
     return this
   }
 
-  /** Adds a paragraph to the end of the help, beside the one in `command-help.json`. */
+  /** Adds a paragraph to the end of the help, beside the one in `command-summaries.json`. */
   addNote(text: string): this {
     this.#notes.push(text)
     return this

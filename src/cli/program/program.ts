@@ -10,7 +10,7 @@ import {
 import { type TargetOption, withGlobalsOf, wordsOf } from '../options/global-options.js'
 import { optionValues } from '../options/schema-options.js'
 import { limitsText, priceText } from '../output/text.js'
-import texts from './command-help.json' with { type: 'json' }
+import texts from './command-summaries.json' with { type: 'json' }
 import { operationCommand } from './operation-command.js'
 
 const headings = {
@@ -34,7 +34,7 @@ type Handwritten = readonly [
 /** Of commands about this machine, whatever target is in use. */
 const none: readonly TargetOption[] = []
 
-/** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-help.json`. */
+/** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-summaries.json`. */
 const handwritten: Readonly<Record<string, Handwritten>> = {
   init: ['machine', async () => (await import('../commands/setup/login.js')).initCommand],
   login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],
