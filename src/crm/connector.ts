@@ -100,6 +100,8 @@ export interface CrmConnector {
   readonly derived: readonly string[]
   /** Whether what has changed may be told later than it was written. */
   readonly changesLag: boolean
+  /** The property of a person with the id of their company. */
+  readonly company: string
   /** The property with the owner's id. */
   readonly owner: string
   readonly costs: Readonly<Record<'list' | 'read' | 'write', CrmCost>>

@@ -69,7 +69,13 @@ const fields = {
 
 const alsoRead = {
   companies: ['hs_additional_domains', 'hubspot_owner_id', 'lifecyclestage'],
-  people: ['hs_additional_emails', 'hs_email_optout', 'hubspot_owner_id', 'lifecyclestage'],
+  people: [
+    'hs_additional_emails',
+    'hs_email_optout',
+    'associatedcompanyid',
+    'hubspot_owner_id',
+    'lifecyclestage',
+  ],
 } as const
 
 const scopes: Readonly<Record<CrmKind, Readonly<Record<'read' | 'write' | 'schema', string>>>> = {
@@ -196,6 +202,7 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
     required: { companies: [], people: [] },
     derived: ['website'],
     changesLag: true,
+    company: 'associatedcompanyid',
     owner: 'hubspot_owner_id',
     costs: {
       list: { records: atOnce, counts: 1 },

@@ -198,10 +198,42 @@ export async function* mirrored(
     yield portion.map(({ id, data }) => ({ id: String(id), values: JSON.parse(String(data)) as CrmValues }))
 }
 
+/** Returns what a person's company says of the person: people without an address are known by name and company. */
+async function companiesIn(
+  database: Driver,
+  { crm, identities }: Pick<CrmConnector, 'crm' | 'identities'>,
+): Promise<ReadonlyMap<string, Fields>> {
+  const found = new Map<string, Fields>()
+  for await (const portion of mirrored(database, crm, 'companies'))
+    for (const { id, values } of portion) {
+      const [{ name, domain } = {}]: readonly Fields[] = identities('companies', values)
+      found.set(id, {
+        ...(name === undefined ? {} : { company_name: name }),
+        ...(domain === undefined ? {} : { company_domain: domain }),
+      })
+    }
+  return found
+}
+
+/** Notes which company a person has been given. */
+export async function putCompany(
+  connection: Connection,
+  { crm, company }: Pick<CrmConnector, 'crm' | 'company'>,
+  person: string,
+  id: string,
+): Promise<void> {
+  const where = "crm = ? AND kind = 'people' AND id = ?"
+  const sql = `SELECT data FROM crm_records WHERE ${where}`
+  const known = await connection.get<{ data: string }>(sql, crm, person)
+  if (!known) return
+  const data = JSON.stringify({ ...(JSON.parse(known.data) as CrmValues), [company]: id })
+  await connection.run(`UPDATE crm_records SET data = ? WHERE ${where}`, data, crm, person)
+}
+
 /** Returns the mirror as a list. Throws a Refusal where nothing was read yet. */
 export async function mirrorList(
   database: Driver,
-  connector: Pick<CrmConnector, 'crm' | 'fields' | 'alsoRead' | 'identities'>,
+  connector: Pick<CrmConnector, 'crm' | 'fields' | 'alsoRead' | 'identities' | 'company'>,
   kind: CrmKind,
 ): Promise<KnownList & { readonly columns: readonly string[] }> {
   const { crm, fields, alsoRead, identities } = connector
@@ -217,9 +249,11 @@ export async function mirrorList(
     /** Each property once, after the id. */
     columns: [idColumn, ...properties],
     async *rows() {
+      const companies = kind === 'people' ? await companiesIn(database, connector) : new Map<string, Fields>()
       for await (const portion of mirrored(database, crm, kind))
         yield portion.map(({ id, values }) => {
-          const [first = {}, ...others]: readonly Fields[] = identities(kind, values)
+          const theirs = companies.get(values[connector.company] ?? '')
+          const [first = {}, ...others] = identities(kind, values).map((one) => ({ ...theirs, ...one }))
           const cell = (column: string) =>
             column === idColumn ? id : (values[column] ?? values[own[column] ?? ''] ?? '')
           return { line: null, fields: first, others, cell }

@@ -244,6 +244,7 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
     required: { companies: [['name']], people: [['name', 'first_name', 'last_name']] },
     derived: ['name', 'first_name', 'last_name'],
     changesLag: false,
+    company: 'org_id',
     owner: 'owner_id',
     costs: {
       list: { records: listedAtOnce, counts: tokens.list },

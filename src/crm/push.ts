@@ -13,7 +13,7 @@ import {
   type CrmWritten,
   WriteLost,
 } from './connector.js'
-import { mirrored, mirroredOf, pullKind, putRecords, scopeOf } from './mirror.js'
+import { mirrored, mirroredOf, pullKind, putCompany, putRecords, scopeOf } from './mirror.js'
 import type { PlannedRow, PushAsked, PushPlan } from './plan.js'
 import { readAll } from './plan.js'
 
@@ -477,9 +477,10 @@ async function associateAll(
     const after = await connector.companiesOf(pairs.map(({ person }) => person))
     await database.transaction(async (connection) => {
       for (const { row, person, company } of pairs)
-        if (after.get(person) === company)
+        if (after.get(person) === company) {
           await connection.run(doneSql, person, '{}', now(), push.number, 'association', row)
-        else await connection.run(refusedSql, noCompany, now(), push.number, 'association', row)
+          await putCompany(connection, connector, person, company)
+        } else await connection.run(refusedSql, noCompany, now(), push.number, 'association', row)
     }, scopeOf(account.crm))
     for (const { row, person, company } of pairs)
       if (after.get(person) !== company) refused.push({ row, step: 'association', error: noCompany })
@@ -505,6 +506,8 @@ async function associateEach(connector: CrmConnector, pairs: readonly CrmAssocia
 /** Clocks differ by no more than this. */
 const clocksMs = 15 * 60_000
 
+const createdSql = `SELECT w.record FROM crm_writes w JOIN crm_pushes p ON p.number = w.push
+  WHERE p.crm = ? AND p.account = ? AND w.step = ? AND w.action = 'create' AND w.state <> 'sent' AND w.record IS NOT NULL`
 const openSql = `SELECT w.* FROM crm_writes w JOIN crm_pushes p ON p.number = w.push
   WHERE p.crm = ? AND p.account = ? AND w.state = 'sent' ORDER BY w.push, w.step, w.row`
 
@@ -565,10 +568,16 @@ export async function settleOpen(
     if (left.length === 0) continue
     const wants = connector.changesLag ? 'all' : 'changes'
     await pullKind(connector, kind, { database, now, onRecords: () => {}, signal: ports.signal }, wants)
+    // Of namesakes, those whose writes were answered are not looked for.
+    const known = await database.read((reads) =>
+      reads.all<{ record: string }>(createdSql, crm, account.account, kind),
+    )
+    const created = new Set(known.map(({ record }) => record))
     for await (const portion of mirrored(database, crm, kind))
       for (const { id, values } of portion)
         for (const one of left) {
-          if (outcome.has(one) || !hasMirrored(connector, kind, values, one.fields)) continue
+          if (outcome.has(one) || created.has(id) || !hasMirrored(connector, kind, values, one.fields))
+            continue
           const [record] = await connector.read(kind, 'id', [id], properties)
           if (record && isOurs(record, one) && ![...outcome.values()].some((each) => each?.id === id))
             outcome.set(one, record)
@@ -602,9 +611,10 @@ async function settleAssociations(
     const companies = await connector.companiesOf(part.map(({ record }) => record ?? ''))
     await database.transaction(async (connection) => {
       for (const { push, step, row, record, fields } of part)
-        if (companies.get(record ?? '') === fields.company)
+        if (companies.get(record ?? '') === fields.company) {
           await connection.run(doneSql, record, '{}', now(), push, step, row)
-        else await connection.run(dropSql, push, step, row)
+          await putCompany(connection, connector, record ?? '', fields.company ?? '')
+        } else await connection.run(dropSql, push, step, row)
     }, scopeOf(connector.crm))
   }
 }

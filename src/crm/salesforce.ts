@@ -247,6 +247,7 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     required: { companies: [['Name']], people: [['LastName']] },
     derived: [],
     changesLag: false,
+    company: 'AccountId',
     owner: 'OwnerId',
     costs: {
       list: { records: listedAtOnce, counts: 1 },

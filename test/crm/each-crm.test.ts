@@ -113,6 +113,35 @@ describe.each(each)('a push to %s', (crm) => {
     expect(fake.people.live()).toHaveLength(1 + create)
   })
 
+  it('makes nobody twice who has no address, but a name and a company', async () => {
+    const fake = await connected(crm, { contacts: 0, companies: 2 })
+    const rows = [
+      'first_name,last_name,email,company_domain',
+      'Kim,One,,company-1.example',
+      'Lea,Two,,new.example',
+    ]
+    own.write('people.csv', `${rows.join('\n')}\n`)
+    expect((await push(crm)).json).toMatchObject({ create: 2, new_companies: 1 })
+    expect((await push(crm)).json).toMatchObject({ create: 0, new_companies: 0 })
+    expect([fake.people.live().length, fake.companies.live().length]).toEqual([2, 3])
+  })
+
+  it('tells namesakes at two companies apart when it is killed between them', async () => {
+    const fake = await connected(crm, { contacts: 0, companies: 2 })
+    const rows = [
+      'first_name,last_name,email,company_domain',
+      ...[0, 1].map((at) => `Kim,One,,company-${at}.example`),
+    ]
+    own.write('people.csv', `${rows.join('\n')}\n`)
+    const args = ['push', 'people.csv', '--to', crm, '--yes', '--json']
+    const child = launch(prospect, args, own.home, { PROSPECT_HOME: own.home })
+    fake.at({ write: 2 }, { cut: 'before' })
+    fake.at({ write: 2 }, { before: () => child.kill('SIGKILL') })
+    await child
+    expect((await push(crm)).code).toBe(0)
+    expect(fake.people.live()).toHaveLength(2)
+  })
+
   it('says that it is done when it is repeated with the digest of what it has written', async () => {
     const fake = await connected(crm, { contacts: 0, companies: 0 })
     own.write('people.csv', 'first_name,last_name,email\nAda,One,ada@x.example\n')
