@@ -1,7 +1,10 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
-import { emptySchema } from '../../support/postgres.js'
+import { emptySchema, ownServer } from '../../support/postgres.js'
+import { launch, prospect } from '../../support/processes.js'
 
 const here = perTest(machine)
 const schema = perTest(emptySchema)
@@ -36,6 +39,30 @@ describe('commands on PostgreSQL', () => {
       expect(JSON.parse(stderr)).toMatchObject({ code: 'database_unreachable', exit_code: 10 })
       expect(stderr).toContain(words)
       expect(stderr).not.toContain('hunter2')
+    }
+  })
+
+  it('takes the password from the file that PGPASSFILE names, and says nothing of that', async () => {
+    const server = await ownServer()
+    try {
+      await server.sql("CREATE ROLE ann LOGIN PASSWORD 'hunter2'")
+      await server.sql('CREATE DATABASE ann OWNER ann')
+      const rules = join(server.folder, 'data', 'pg_hba.conf')
+      writeFileSync(rules, `local all ann scram-sha-256\n${readFileSync(rules, 'utf8')}`)
+      await server.sql('SELECT pg_reload_conf()')
+      const env = {
+        PROSPECT_HOME: here.home,
+        PROSPECT_DATABASE_URL: server.url.replace('postgres@/postgres', 'ann@/ann'),
+      }
+      const status = (file: string) =>
+        launch(prospect, ['init', '--yes'], here.home, { ...env, PGPASSFILE: join(here.home, file) })
+      await expect.poll(async () => (await status('none')).exitCode).toBe(10)
+      here.write('pgpass', '*:*:*:ann:hunter2\n')
+      chmodSync(join(here.home, 'pgpass'), 0o600)
+      const { exitCode, stderr } = await status('pgpass')
+      expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('Warning')])
+    } finally {
+      await server.stop()
     }
   })
 

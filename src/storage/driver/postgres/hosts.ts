@@ -150,6 +150,8 @@ export class Hosts {
     const at = this.#using?.at ?? 0
     const patience = this.#isOne ? {} : { connectionTimeoutMillis: probeMs }
     const made = new this.pg.Client({ ...config, ...patience, connectionString: this.#urls[at] })
+    // One that lacks a password stays open otherwise, and the program with it, until the server has waited for a minute.
+    connectionOf(made).once('error', () => cut(made))
     if (this.#isOne) return made
     this.#connected.set(made, { at, since: undefined })
     made.once('end', () => this.#connected.delete(made))
@@ -267,5 +269,11 @@ const plainTypes = {
 } as unknown as NonNullable<ClientConfig['types']>
 
 /** Ends a connection at once: whatever waits for an answer on it fails as on one that was lost. */
-const cut = (client: Client): void =>
-  void (client as Client & { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+const cut = (client: Client): void => void connectionOf(client).stream.destroy()
+
+interface Connection extends NodeJS.EventEmitter {
+  readonly stream: { destroy(): void }
+}
+
+const connectionOf = (client: Client): Connection =>
+  (client as Client & { readonly connection: Connection }).connection
