@@ -312,6 +312,11 @@ export interface ReadProvider {
   readonly refuse: Refuse
 }
 
+/** Returns a provider file as YAML, for a person to change. */
+export async function writeDefinition(file: object): Promise<string> {
+  return (await import('yaml')).stringify(file)
+}
+
 /** Reads a provider file, YAML or JSON. Throws a Refusal with the line and column of what is wrong. */
 export async function readProvider(text: string, name: string): Promise<ReadProvider> {
   if (Buffer.byteLength(text) > maxBytes)

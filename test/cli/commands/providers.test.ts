@@ -305,6 +305,21 @@ describe('providers with a vendor', () => {
     })
   })
 
+  it('writes the file of a template, which is changed and added in its place', async () => {
+    const { stdout } = await ends(here.run('providers show hunter --yaml'), 0)
+    expect(stdout).toContain('base_url: https://api.hunter.io/v2')
+    await ends(here.run('providers show hunter --yaml -o own.yaml'), 0)
+    expect(here.read('own.yaml')).toBe(stdout)
+    here.write('own.yaml', stdout.replace('https://api.hunter.io/v2', 'https://gateway.example/hunter'))
+    await ends(here.run('providers add own.yaml --key-file acme.key'), 0)
+    expect(await here.json('providers list')).toContainEqual(
+      expect.objectContaining({ name: 'hunter', base_url: 'https://gateway.example/hunter' }),
+    )
+    const again = await ends(here.run('providers show hunter --yaml'), 0)
+    expect(again.stdout).toContain('base_url: https://gateway.example/hunter')
+    expect(again.stdout).toContain('found: 1')
+  })
+
   it('shows templates before this machine is set up', async () => {
     const fresh = machine()
     onTestFinished(() => fresh.remove())

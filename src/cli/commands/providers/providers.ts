@@ -5,9 +5,10 @@ import { providerKeyName } from '../../../api/values/key-names.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
 import { micros, type VendorAnswer, type VendorRequest } from '../../../providers/compile.js'
-import { type Subject, subjectFields } from '../../../providers/definition.js'
+import { type Subject, subjectFields, writeDefinition } from '../../../providers/definition.js'
 import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
+import { writeTo } from '../../../runs/output/writer.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, storedKey, storeKey } from '../../context/credentials.js'
 import { checkSecret } from '../../context/home.js'
@@ -22,6 +23,7 @@ import type { CommandFactory } from '../../options/command-environment.js'
 import { attribute } from '../../options/schema-options.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
+import { fileOf, openFile } from '../../output/output.js'
 import { redactBody } from '../../output/print.js'
 import { askSecret } from '../../output/prompt.js'
 import { bars } from '../../output/records.js'
@@ -73,12 +75,15 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       ),
     command('show', 'Say what a provider or template asks, costs and reads')
       .argument('<name>', 'its name, or that of a template')
+      .withOptions(optionRows({ yaml: ['', 'print its file instead, to change it and add that'] }))
       .printResult(
-        async (context, { args: [name = ''] }) => {
+        async (context, { args: [name = ''], options }) => {
           const { describeProvider } = await import('./describe.js')
           const template = templateOf(name)
-          const isAdded = (await storedProviders(context)).some((one) => one.name === name)
-          if (isAdded || !template)
+          const added = (await storedProviders(context)).find((one) => one.name === name)
+          const file = added?.definition ?? template?.file
+          if (options.yaml && file) return printFile(context, file)
+          if (added || !template)
             return describeProvider((await (await openRegistry(context)).open(name)).compiled)
           const { checkProvider } = await import('../../../providers/registry.js')
           const { compiled } = await checkProvider(JSON.stringify(template.file), name, [])
@@ -208,6 +213,17 @@ interface Template {
 
 const templateOf = (name: string): Template | undefined =>
   Object.hasOwn(templates, name) ? templates[name as keyof typeof templates] : undefined
+
+/** Prints the file of a provider, to stdout or to the file of `-o`. */
+async function printFile(context: Context, file: object): Promise<void> {
+  const { streams, globals } = context
+  const text = await writeDefinition(file)
+  const output = fileOf(globals)
+  if (output === undefined) return writeTo(streams.stdout, text)
+  const sink = await openFile(context, resolve(streams.cwd, output), '-o')
+  await sink.write(text)
+  await sink.finish()
+}
 
 const describedIn = async (body: unknown) => (await import('./describe.js')).layOutDescription(body)
 
