@@ -137,6 +137,24 @@ const sitesOfOthers = new RegExp(
 /** Whether a column of websites has, by its name, none of the company of a row. */
 export const isSiteOfOthers = (column: string): boolean => sitesOfOthers.test(normaliseName(column))
 
+/** Words for a website or its address in the name of a column, with marks removed. */
+const siteWord =
+  /^(?:sites?|urls?|www|web(?:sites?|seiten?|adress\w*|address\w*|pages?|pagina|auftritt|prasenz|links?|urls?|domains?|adres)?|internet(?:adress\w*|seiten?|auftritt|prasenz|domain)?|seite|strona|strony|witryn\w*|pagina|sitio|sito|domein|domeinnaam|dominio|domini|domaine|domen\w|\w*(?:websites?|webseiten?|homepage|domains?|domane|domanenname|domainname))$/
+/** Words for somebody, or something, whose address a row may have beside that of its company. */
+const relation =
+  /suppl|vendor|lieferant|fourniss|proveedor|fornit|dostawc|leveranc|invest|bank|steuer|kanzlei|regist|konkur|wiederverk|host|heberg|shop|cdn|mail|login|portal|refer|backlink|found|gefunden|messe|event|besucht|visit|ats$|^ats/
+
+/** Whether the name of a column says that it holds websites, and nothing of whose they are. */
+export const isNamedForSites = (column: string): boolean =>
+  !relation.test(normaliseName(column)) &&
+  column
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
+    .toLowerCase()
+    .split(/[^\p{L}]+/u)
+    .some((word) => siteWord.test(word))
+
 /**
  * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so
  * are `first_name` and `lead.first_name`, as results name it.

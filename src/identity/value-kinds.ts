@@ -2,10 +2,18 @@ import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
 import { type Fields, resultOr } from '../api/values/objects.js'
 import { networkHosts } from '../api/values/url.js'
-import { isColumnName, isNameOfPeople } from '../csv/names.js'
+import { isColumnName, isNamedForSites, isNameOfPeople, isSiteOfOthers } from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
-import { errorValue, foldPersonName, foldText, isGivenName, isNothing, trailingForms } from './name.js'
+import {
+  errorValue,
+  foldName,
+  foldPersonName,
+  foldText,
+  isGivenName,
+  isNothing,
+  trailingForms,
+} from './name.js'
 import { isNoAddress } from './no-address.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
@@ -157,6 +165,43 @@ export const areSites = (cells: readonly string[]): boolean =>
   cells.length > 0 &&
   cells.filter((cell) => homePage.test(cell.trim()) && toCompanyDomain(cell) !== undefined).length >=
     0.9 * cells.length
+
+/**
+ * Whether a column below a name that no field has holds the websites of the companies of its rows. Beside their `names` its
+ * own name has to say so, or most of the websites fit: somebody else's would be looked up instead.
+ */
+export function areOwnSites(
+  column: string,
+  cells: readonly string[],
+  names: readonly (readonly string[])[],
+): boolean {
+  if (!areSites(cells) || isSiteOfOthers(column)) return false
+  return names.length === 0 || isNamedForSites(column) || names.some((one) => fitNames(cells, one))
+}
+
+/** Whether at least two in three websites, and two of them, have the name of a company in the same row. */
+function fitNames(cells: readonly string[], names: readonly string[]): boolean {
+  // Columns with blank cells have lost their rows.
+  const isAligned = cells.length === names.length
+  const fitting = cells.filter((cell, at) =>
+    (isAligned ? [names[at] ?? ''] : names).some((name) => fitsName(cell, name)),
+  ).length
+  return fitting >= 2 && fitting * 3 >= cells.length * 2
+}
+
+/** Whether the domain of a website shares a word with the name of a company, or is its initials. */
+function fitsName(cell: string, name: string): boolean {
+  const label = foldText((toDomain(cell) ?? '').split('.', 1)[0] ?? '')
+  const parts = label.split(' ')
+  const words = foldName(name).split(' ')
+  const [whole, spelt] = [parts.join(''), parts.join('').replace(/([aou])e/g, '$1')]
+  const initials = words.map((word) => word.charAt(0)).join('')
+  return (
+    words.some((word) => word.length > 2 && (whole.includes(word) || spelt.includes(word))) ||
+    parts.some((part) => part.length > 2 && words.some((word) => word.startsWith(part))) ||
+    (whole.length > 2 && whole === initials)
+  )
+}
 
 /** Names of columns of results, such as `company.domain`, which look like web addresses. */
 const dotted = /^(?:account|company|contact|input|job|lead|person|post|result)\./i

@@ -6,7 +6,6 @@ import {
   isColumnName,
   isOwnColumn,
   isPhoneOfOthers,
-  isSiteOfOthers,
   isUnnamed,
   normaliseName,
   synonymsOf,
@@ -22,7 +21,7 @@ import {
   wholeNumber,
 } from '../../identity/readers.js'
 import {
-  areSites,
+  areOwnSites,
   fitsColumn,
   isProfileKind,
   isStandIn,
@@ -62,6 +61,7 @@ export function mapColumns(
   const left = new Set(Object.keys(explicit).filter((field) => explicit[field] === ''))
   const ids = readCompanyIds(samples)
   const names = header.map(normaliseName)
+  const companyNames = companyNamesIn(kind, header, samples)
   // Beside the title of a job, a plain `Title` is how people are addressed, and so is one of `Dr.` and `Prof.`.
   const isSalutation = (field: string, at: number) => {
     if (field !== 'title') return false
@@ -71,7 +71,7 @@ export function mapColumns(
   }
   const familyName = kind === 'people' ? familyNameIn(header, samples) : -1
   const guesses = header.flatMap((column, at) =>
-    guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids)
+    guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids, companyNames)
       .filter(({ field }) => !isSalutation(field, at))
       .map((guess) => ({ ...guess, at, isEmpty: samples[at]?.length === 0 })),
   )
@@ -172,6 +172,7 @@ const byValues = 2.7
 const lastResort = 3
 /** Values that may be anything's, where a record could not be identified at all without them. */
 const onlyWithout = 4
+const never = Number.POSITIVE_INFINITY
 
 /** Returns the ids in the profile URLs of companies that a file has. */
 const readCompanyIds = (samples: readonly (readonly string[])[]): ReadonlySet<string | undefined> =>
@@ -190,6 +191,7 @@ function guessFields(
   column: string,
   cells: readonly string[],
   companyIds: ReadonlySet<string | undefined>,
+  companyNames: readonly (readonly string[])[],
 ): readonly Guess[] {
   const isCompanyId = cells.filter((cell) => companyIds.has(cell)).length * 2 > cells.length
   const named = matchFields(kind, column).filter(
@@ -214,17 +216,41 @@ function guessFields(
   const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
+  const isSure = isUnnamed(column) || (isNamed && (held !== 'web address' || companyNames.length === 0))
+  const rank = isSure ? likely : rankByValues(column, held, cells, companyNames)
   return [
-    ...(field === undefined
-      ? []
-      : [{ field: ofProfiles(field, cells), rank: isNamed ? likely : rankByValues(column, held, cells) }]),
+    ...(field === undefined || rank === never ? [] : [{ field: ofProfiles(field, cells), rank }]),
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
   ]
 }
 
-/** Web addresses may be anything's: they count if they are companies' own and nobody else's by their name, else as a last resort. */
-const rankByValues = (column: string, kind: ValueKind, cells: readonly string[]): number =>
-  kind !== 'web address' || (areSites(cells) && !isSiteOfOthers(column)) ? byValues : onlyWithout
+/**
+ * Returns how sure a column is by its values. Web addresses may be anything's: those that are not companies' own, or are somebody
+ * else's by their name, are a last resort. Beside the names of the companies they are not even that.
+ */
+function rankByValues(
+  column: string,
+  kind: ValueKind,
+  cells: readonly string[],
+  companyNames: readonly (readonly string[])[],
+): number {
+  if (kind !== 'web address' || areOwnSites(column, cells, companyNames)) return byValues
+  return companyNames.length === 0 ? onlyWithout : never
+}
+
+/** Returns the cells of the columns that are named for the companies of the rows, and may hold their names. */
+function companyNamesIn(
+  kind: RecordKind,
+  header: readonly string[],
+  samples: readonly (readonly string[])[],
+) {
+  const field = kind === 'companies' ? 'name' : 'company_name'
+  return header.flatMap((column, at) => {
+    const cells = samples[at] ?? []
+    const isNamed = cells.length > 0 && matchFields(kind, column).some((one) => one.field === field)
+    return isNamed && fitsColumn(kind, field, toColumnKind(cells), cells) ? [cells] : []
+  })
+}
 
 /** Returns which of the two fields for profiles of people is for those that a column holds. */
 function ofProfiles(field: string, cells: readonly string[]): string {

@@ -29,7 +29,7 @@ import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
 import {
-  areSites,
+  areOwnSites,
   describeMisplaced,
   fitsColumn,
   isDomainInName,
@@ -430,6 +430,7 @@ function guesses(request: MappingRequest): Guess[] {
   const names = header.map(normaliseName)
   const kinds = header.map((column, at) => toColumnKind(samples?.[at], column))
   const ranks = fields.map((field) => namesOfField(about, field))
+  const companyNames = companyNamesIn(request)
   const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
   const isOfPeople = about === 'companies' && names.some((name) => personNames.has(name))
   const familyName = about === 'people' ? familyNameIn(header, samples) : -1
@@ -447,7 +448,10 @@ function guesses(request: MappingRequest): Guess[] {
         const rank = isOfPerson(name) ? likely : isStandIn(field, kind) ? Math.max(named, standIn) : named
         return [{ ...guess, by: howNamed[named] ?? 'synonym', rank }]
       }
-      return isKnown(name) && isMeant(about, field, kind) ? [{ ...guess, by: 'values', rank: likely }] : []
+      if (!isKnown(name) || !isMeant(about, field, kind)) return []
+      const others = companyNames.flatMap((one) => (one.at === at ? [] : [one.cells]))
+      const isOwn = kind !== 'web address' || areOwnSites(column, samples?.[at] ?? [], others)
+      return [{ ...guess, by: 'values', rank: isOwn || others.length === 0 ? likely : lastResort }]
     })
   })
   // Columns without a value come last.
@@ -460,6 +464,19 @@ function guesses(request: MappingRequest): Guess[] {
   )
 }
 
+/** Returns the columns that are named for the companies of the rows, and may hold their names. */
+function companyNamesIn({ header, samples = [], subject }: MappingRequest) {
+  const about = fileKindOf(subject)
+  const field = about === 'companies' ? 'name' : 'company_name'
+  const { sure = [], likely = [] } = synonymsOf(about, field)
+  const known = new Set([field, ...sure, ...likely].map(normaliseName))
+  return header.flatMap((column, at) => {
+    const cells = samples[at] ?? []
+    const isNamed = known.has(normaliseName(column)) && cells.length > 0
+    return isNamed && fitsColumn(about, field, toColumnKind(cells), cells) ? [{ at, cells }] : []
+  })
+}
+
 const isRecognised = (column: string): boolean =>
   isUnnamed(column) || isOwnColumn(column) || isColumnName(column)
 
@@ -467,8 +484,10 @@ const isRecognised = (column: string): boolean =>
  * Columns without a name, or with one that says nothing, that may fill a field. Of other text in a column without a name, the
  * first one may be the names of companies.
  */
-function guessesByValues({ header, samples, fields, subject }: MappingRequest): Guess[] {
+function guessesByValues(request: MappingRequest): Guess[] {
+  const { header, samples, fields, subject } = request
   const about = fileKindOf(subject)
+  const companyNames = companyNamesIn(request).map(({ cells }) => cells)
   return header.flatMap((column, at) => {
     if (!isUnnamed(column)) {
       const kind = toSoleKind(samples?.[at])
@@ -478,7 +497,7 @@ function guessesByValues({ header, samples, fields, subject }: MappingRequest): 
       if (isElse && !isProfileKind(kind)) return []
       // Web addresses that are not companies' own may be anything's, and so may a profile below the name of something else:
       // they count only where nothing else says whom a row is about.
-      const isOwn = kind !== 'web address' || (areSites(samples?.[at] ?? []) && !isSiteOfOthers(column))
+      const isOwn = kind !== 'web address' || areOwnSites(column, samples?.[at] ?? [], companyNames)
       const rank = isOwn && !isElse ? byValues : lastResort
       return fields.flatMap((field): Guess[] =>
         isMeant(about, field, kind)
