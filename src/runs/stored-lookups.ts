@@ -694,9 +694,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const caller = recallAny(sender)
     return { ...caller, call: async (id, ...call) => cleaned(id, await caller.call(id, ...call)) }
   }
-  /** Returns a reply as the target answers now where it, or a part of it, was stored. */
-  const cleaned = async (id: OperationId, reply: Reply): Promise<Reply> =>
-    ports.clean && (isFromStore(reply) || partIn(reply) !== undefined) ? ports.clean(id, reply) : reply
+  /** Returns a reply as the target answers now where it, or a part of it, was or may have been stored. */
+  const cleaned = async (id: OperationId, reply: Reply): Promise<Reply> => {
+    const isStored = isFromStore(reply) || partIn(reply) !== undefined || (shared && readsShared(id))
+    return ports.clean && isStored ? ports.clean(id, reply) : reply
+  }
   const recallAny: Layer = (caller) => {
     const { refusedNow } = caller
     return {
