@@ -3,15 +3,17 @@ import {
   type Caller,
   type CallOptions,
   type Input,
+  isFromStore,
   isOk,
   partlyStored,
   type Reply,
+  replayedHeaders,
   storedHeaders,
 } from '../api/calls/caller.js'
 import { ApiError, toRefusal } from '../api/calls/errors.js'
 import { hiddenNote, immediateOperation, type OperationId, operation } from '../api/operations/table.js'
 import { ownWebhook } from '../api/validation/own-webhook.js'
-import { parseJson } from '../api/values/json.js'
+import { parseJson, toCanonicalJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
 import { longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
 import type { LookupRow, Lookups, StartedLookup } from '../lookups/store.js'
@@ -48,13 +50,13 @@ export interface SharedWorkPorts {
     rows: readonly LookupRow[],
     options: CallOptions,
   ) => Promise<ClaimedRows | Reply | undefined>
-  /** Returns which items of a request are sent under its key, or all that are missing; `undefined` where it was for others. */
+  /** Returns which items of a request are sent under its key, or all that are missing; a refusal where it was for others. */
   readonly itemsOfKey: (
     id: OperationId,
     input: Input,
     missing: readonly number[],
     options: CallOptions,
-  ) => Promise<readonly number[] | undefined>
+  ) => Promise<ItemsOfKey | Reply>
   readonly sleep: (ms: number) => Promise<void>
   /** What the key of a call is known by. */
   readonly keyDigest: (options: CallOptions) => string
@@ -76,6 +78,15 @@ export interface SharedWorkPorts {
     body: Fields,
     of: Pick<StartedLookup, 'key' | 'payer'>,
   ) => Promise<void>
+}
+
+interface ItemsOfKey {
+  /** Positions of the items. */
+  readonly sent: readonly number[]
+  /** Whether the request was made before under its key. */
+  readonly isReplay: boolean
+  /** Frees the key where a request that was not made before is refused. */
+  readonly settle: (reply: Reply) => Promise<void>
 }
 
 /** Whether a webhook has to hear of the result of a request. */
@@ -134,9 +145,12 @@ export function createSharedWork(ports: SharedWorkPorts) {
     const { webhook_url: _, custom: __, ...fields } = input
     return rowOf(immediateOperation(operation(id)).id, fields, options)
   }
+  /** The id of a job is that of the request, too: one under the same key never gets the job of another request. */
+  const ownId = (input: Input, options: CallOptions): string =>
+    options.idempotencyKey === undefined ? uuid() : uuidOf(`${keyDigest(options)} ${toCanonicalJson(input)}`)
   /** Answers with a job of the proxy. It is the same for the same key. */
   const answerJob = async (id: OperationId, input: Input, options: CallOptions, job: SharedJob) => {
-    const own = options.idempotencyKey === undefined ? uuid() : uuidOf(keyDigest(options))
+    const own = ownId(input, options)
     const { custom } = input
     const body = { ...job, ...(custom === undefined ? {} : { custom }) }
     await keepNote(jobsOf, identityOf(own), body)
@@ -191,6 +205,18 @@ export function createSharedWork(ports: SharedWorkPorts) {
     asked: LookupRow,
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
+    const ofKey = await itemsOfKey(id, input, [0], options)
+    if ('status' in ofKey) return ofKey
+    const reply = await beginOne(caller, asked, id, input, options)
+    await ofKey.settle(reply)
+    const isOwnReplay = ofKey.isReplay && isFromStore(reply)
+    return isOwnReplay ? { ...reply, headers: { ...reply.headers, ...replayedHeaders } } : reply
+  }
+  const beginOne = async (
+    caller: Caller,
+    asked: LookupRow,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
     const hears = isHeard(input)
     const { idempotencyKey: key } = options
     const stored = await find(immediateOperation(operation(id)).id, asked)
@@ -211,9 +237,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     caller: Caller,
     ...[id, input, options = {}]: Parameters<Caller['call']>
   ): Promise<Reply> => {
-    const own = options.idempotencyKey === undefined ? uuid() : uuidOf(keyDigest(options))
-    const before = (await findNote(jobsOf, identityOf(own))) as { readonly bulk?: SharedBulk } | undefined
-    if (before?.bulk) return answerBulk(own, before.bulk, 0)
+    const own = ownId(input, options)
     const { idempotencyKey: _, ...unkeyed } = options
     const items = await contactsOf(input, unkeyed)
     // What was stored when the key was first used, and is so no more.
@@ -230,11 +254,14 @@ export function createSharedWork(ports: SharedWorkPorts) {
     while (now() < until) {
       const jobs = await Promise.all(items.map(({ row }) => row && jobFor(row)))
       const missing = [...jobs.keys()].filter((at) => jobs[at] === undefined)
-      const isKeyed = options.idempotencyKey !== undefined
-      const sent = isKeyed ? await itemsOfKey(id, input, missing, options) : missing
-      const isWhole = sent === undefined || sent.length === items.length
+      const ofKey = await itemsOfKey(id, input, missing, options)
+      if ('status' in ofKey) return ofKey
+      const { sent, isReplay, settle } = ofKey
+      const before = isReplay ? await findJob(own) : undefined
+      if (before?.bulk) return answerBulk(own, before.bulk, true)
+      const isWhole = sent.length === items.length
       // Under a key that was used before, some of them go on already.
-      const rows = (sent ?? []).flatMap((at) => (jobs[at] ? [] : (items[at]?.row ?? [])))
+      const rows = sent.flatMap((at) => (jobs[at] ? [] : (items[at]?.row ?? [])))
       const claimed =
         rows.length === 0 ? undefined : await claimRows(caller, 'contacts.enrich', rows, unkeyed)
       if (claimed && 'status' in claimed) return claimed
@@ -245,12 +272,13 @@ export function createSharedWork(ports: SharedWorkPorts) {
       const contacts = Array.isArray(input.contacts) ? input.contacts : []
       const rest = isWhole ? input : { ...input, contacts: sent.map((at) => contacts[at]) }
       const reply =
-        sent?.length === 0
+        sent.length === 0 && !isWhole
           ? undefined
           : await caller.call(id, rest, options).catch(async (error: unknown) => {
               await claimed?.giveUp()
               throw error
             })
+      if (reply) await settle(reply)
       const body = reply && bodyOf(reply)
       const works = reply && isOk(reply) ? acceptedIn(body) : []
       if (reply && works.length !== (isWhole ? items : sent).length) {
@@ -276,18 +304,21 @@ export function createSharedWork(ports: SharedWorkPorts) {
       }
       const bulk = { contacts: shown, rest: isObject(body) ? String(body.enrichment_id) : undefined }
       await keepNote(jobsOf, identityOf(own), { bulk })
-      return answerBulk(own, bulk, items.length - works.length)
+      return answerBulk(own, bulk, reply?.headers['idempotent-replayed'] !== undefined)
     }
     return toRefusal(new ApiError('lookup_in_progress', {}, { 'retry-after': '5' }), operation(id))
   }
-  const answerBulk = (own: string, { contacts }: SharedBulk, stored: number): Reply => {
+  const answerBulk = (own: string, { contacts }: SharedBulk, isReplay: boolean): Reply => {
+    const stored = contacts.filter(({ isOwn }) => isOwn).length
     const list = contacts.map(({ id, custom }) => ({
       enrichment_id: id,
       ...(custom === undefined ? {} : { custom }),
     }))
     const body = { enrichment_id: own, status: 'queued', contacts: list }
-    const headers =
-      stored === 0 ? {} : stored === list.length ? { age: '0', ...storedHeaders() } : partlyStored(stored, 0)
+    const headers = {
+      ...(stored === list.length ? { age: '0', ...storedHeaders() } : partlyStored(stored, 0)),
+      ...(isReplay ? replayedHeaders : {}),
+    }
     return { status: operation('contacts.bulk_enrich').ok, body, headers, credits: 0 }
   }
   /** Reads a job of the proxy for several contacts. */
@@ -343,8 +374,12 @@ export function createSharedWork(ports: SharedWorkPorts) {
     beginBulk,
     read,
     /** Returns what a request for several contacts is in line for. */
-    linesOf: async (input: Input): Promise<readonly string[]> =>
-      (await contactsOf(input)).flatMap(({ row }) => (row ? [`contacts.enrich_sync ${row.identity}`] : [])),
+    linesOf: async (input: Input, options: CallOptions): Promise<readonly string[]> => [
+      ...(options.idempotencyKey === undefined ? [] : [keyDigest(options)]),
+      ...(await contactsOf(input)).flatMap(({ row }) =>
+        row ? [`contacts.enrich_sync ${row.identity}`] : [],
+      ),
+    ],
     /** Returns the work that a reply to a request has accepted, with its lookups. */
     startedIn: async (input: Input, body: unknown): Promise<readonly (readonly [string, LookupRow])[]> => {
       const isBulk = Array.isArray(input.contacts)

@@ -12,6 +12,7 @@ import {
   partIn,
   partlyStored,
   type Reply,
+  replayedHeaders,
   storedHeaders,
 } from '../api/calls/caller.js'
 import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
@@ -99,7 +100,8 @@ export interface SingleLookupPorts {
 
 /** Of a key of a request for several: a digest of that, and the positions of the items that are sent under the key. */
 interface KeyNote {
-  readonly of: string
+  /** Absent where that was refused, so that the key is free. */
+  readonly of?: string
   readonly sent: readonly number[]
 }
 
@@ -246,7 +248,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const headers = {
       age: String(age),
       ...storedHeaders(payer),
-      ...(isReplay ? { 'idempotent-replayed': 'true' } : {}),
+      ...(isReplay ? replayedHeaders : {}),
     }
     if (isHidden(answer)) {
       const row = operation(id)
@@ -607,20 +609,26 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   }
   /**
    * Returns which items of a request are sent under its key, the same however often it is made: a server refuses a key with
-   * another request. `undefined` where the key was for other items.
+   * another request. So does this, because the server has not seen the items that were stored.
    */
-  const itemsOfKey = async (
-    id: OperationId,
-    input: Input,
-    missing: readonly number[],
-    options: CallOptions,
-  ): Promise<readonly number[] | undefined> => {
+  const itemsOfKey: SharedWorkPorts['itemsOfKey'] = async (id, input, missing, options) => {
+    if (options.idempotencyKey === undefined)
+      return { sent: missing, isReplay: false, settle: async () => {} }
     const identity = `request ${keyDigest(options)}`
     const of = createHash('sha256').update(toCanonicalJson(input)).digest('hex')
     const before = (await findNote(id, identity)) as KeyNote | undefined
-    if (before) return before.of === of ? before.sent : undefined
-    await keepNote(id, identity, { of, sent: missing })
-    return missing
+    const isReplay = before?.of !== undefined
+    if (isReplay && before.of !== of) return toRefusal(new ApiError('idempotency_key_reused'), operation(id))
+    const sent = isReplay ? before.sent : missing
+    if (!isReplay) await keepNote(id, identity, { of, sent })
+    return {
+      sent,
+      isReplay,
+      settle: async ({ status, unknown }) => {
+        const isRefused = status >= 400 && status < 500 && status !== 409 && !unknown
+        if (isRefused && !isReplay) await keepNote(id, identity, { sent: [] })
+      },
+    }
   }
   /** Returns options for a request that is made anew, under another key where only some of its items went under its own. */
   const anewUnder = async (id: OperationId, input: Input, options: CallOptions): Promise<CallOptions> => {
@@ -628,7 +636,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (!answersKeys || key === undefined) return options
     const before = (await findNote(id, `request ${keyDigest(options)}`)) as KeyNote | undefined
     const items = Array.isArray(input.contacts) ? input.contacts : inputsOfItems(input)
-    const isSame = before === undefined || before.sent.length === items.length
+    const isSame = before?.of === undefined || before.sent.length === items.length
     return isSame ? options : { ...options, idempotencyKey: `${key.slice(0, 200)}-whole` }
   }
   /** Answers a request for several from the store, item by item, and sends the others. */
@@ -641,17 +649,25 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const stored = outcomes.filter((one) => one !== undefined)
     const isKeyed = options.idempotencyKey !== undefined
     if (stored.length === 0 && !isKeyed) return caller.call(id, input, options)
+    const missing = [...outcomes.keys()].filter((at) => outcomes[at] === undefined)
+    const ofKey = await itemsOfKey(id, input, missing, options)
+    if ('status' in ofKey) return ofKey
+    const { sent, settle } = ofKey
     if (stored.length === inputs.length) {
       onStored?.(oldestOf(stored))
-      return replyOfItems(id, stored, options)
+      const whole = replyOfItems(id, stored, options)
+      return ofKey.isReplay ? { ...whole, headers: { ...whole.headers, ...replayedHeaders } } : whole
     }
-    const missing = [...outcomes.keys()].filter((at) => outcomes[at] === undefined)
-    const sent = isKeyed ? await itemsOfKey(id, input, missing, options) : missing
-    if (sent === undefined || sent.length === inputs.length) return caller.call(id, input, options)
     const of = sent.length === 1 && !isKeyed ? recall(caller) : caller
     const read = (one: Reply) => bodyOf(one, names)
+    const isWhole = sent.length === inputs.length
     const rest = withItems(input, (_, at) => sent.includes(at))
-    const reply = await callItems(of, read, id, rest, options)
+    const reply =
+      sent.length === 0
+        ? { status: operation(id).ok, body: { results: [] }, headers: {}, credits: 0 }
+        : await (isWhole ? caller.call(id, input, options) : callItems(of, read, id, rest, options))
+    await settle(reply)
+    if (isWhole) return reply
     const answers = isOk(reply) ? resultsOf(read(reply)) : []
     if (answers.length !== sent.length) return reply
     const results: unknown[] = outcomes.map((outcome) => outcome?.answer.body ?? null)
@@ -664,7 +680,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (stored.length > 0) onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
     const { credits, replayed } = reply
     const headers = stored.length === 0 ? {} : partlyStored(stored.length, clock.now() - oldestOf(stored))
-    const { 'idempotent-replayed': isReplay } = reply.headers
+    const isReplay = reply.headers['idempotent-replayed'] ?? (sent.length === 0 ? 'true' : undefined)
     return {
       status: operation(id).ok,
       body: { results, credits_used: credits },
@@ -722,7 +738,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         const isWork = shared !== undefined && isShared(id)
         if (shared && id === 'contacts.bulk_enrich')
           return isAnswered(options) && !shared.isHeard(input)
-            ? inLine(await shared.linesOf(input), () => shared.beginBulk(caller, id, input, options))
+            ? inLine(await shared.linesOf(input, options), () => shared.beginBulk(caller, id, input, options))
             : startAnew(caller, id, input, await anewUnder(id, input, options))
         if (isWork && !isAnswered(options)) return startAnew(caller, id, input, options)
         const asked = !isAnswered(options)

@@ -156,6 +156,9 @@ export function storedHeaders(payer?: string | null) {
   return { 'cache-status': `prospect; hit${detail}` }
 }
 
+/** What a reply has beside where it is that to an earlier request under the same idempotency key. */
+export const replayedHeaders = { 'idempotent-replayed': 'true' } as const
+
 /** Whether a reply was paid for before, and comes from what was stored then. */
 export const isFromStore = ({ headers }: Pick<Reply, 'headers'>): boolean =>
   (headers['cache-status'] ?? '').split(',').some((cache) => /^\s*prospect\s*;\s*hit\b/.test(cache))

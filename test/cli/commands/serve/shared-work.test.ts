@@ -18,6 +18,11 @@ interface Job {
   readonly custom?: unknown
 }
 
+interface Several {
+  readonly enrichment_id: string
+  readonly contacts: readonly Job[]
+}
+
 const ann = {
   firstname: 'Ann',
   lastname: 'Lee',
@@ -235,6 +240,95 @@ describe('work that members of a proxy start', () => {
     expect(await proxy.machine.json('ledger --by operation')).toMatchObject([
       { operation: 'contacts.bulk_enrich', credits: 9 },
     ])
+  })
+
+  it('hides whom the team suppresses in the job of a request for several, also one that is older', async () => {
+    const { me, you, work, proxy } = await team()
+    const { enrichment_type, ...contact } = ann
+    const bob = { ...contact, firstname: 'Bob' }
+    const bulk = async (at: At, contacts: readonly object[]) =>
+      (await ask(at, '/contacts/bulk_enrich', { contacts, enrichment_type })).json<Several>()
+    await submit(me)
+    await work()
+    const older = await bulk(you, [contact, bob])
+    await work()
+    const found = await ask(you, `/contacts/${older.enrichment_id}`)
+    expect(found.json()).toMatchObject({
+      contacts: [{ email: 'ann@acme.example' }, { email: 'bob@acme.example' }],
+    })
+    await ends(proxy.machine.run('suppress add ann@acme.example'), 0)
+    const whole = await bulk(me, [bob, contact])
+    for (const [at, job, place] of [
+      [you, older, 0],
+      [me, older, 0],
+      [me, whole, 1],
+      [you, await bulk(you, [contact, { ...contact, firstname: 'Cid' }]), 0],
+    ] as const) {
+      const { text, json } = await ask(at, `/contacts/${job.enrichment_id}`)
+      expect(text).not.toContain('ann@')
+      const { contacts, total } = json<{ total: number; contacts: readonly Job[] }>()
+      expect([total, contacts.length]).toEqual([2, 2])
+      expect(contacts[place]).toMatchObject({
+        enrichment_id: job.contacts[place]?.enrichment_id,
+        status: 'finished',
+        message: 'The answer is about somebody who is suppressed',
+      })
+      for (const { enrichment_id: id } of job.contacts)
+        for (const path of [`/contacts/${id}`, `/contacts/${id}/single_enrich`])
+          expect((await ask(at, path)).text).not.toContain('ann@')
+    }
+    const contacts = [contact, bob].map((one) => `--contacts '${JSON.stringify(one)}'`).join(' ')
+    const { stdout } = await ends(
+      proxy.machine.run(`contacts waterfall --bulk ${contacts} --enrichment-type email --wait --json`, {
+        env: { PROSPECT_BASE_URL: you.baseUrl, PROSPECT_API_KEY: you.key as string },
+      }),
+      0,
+    )
+    expect(stdout).toContain('bob@acme.example')
+    expect(stdout).not.toContain('ann@')
+  })
+
+  it('refuses an idempotency key for another request, whatever of the first one was paid before', async () => {
+    const { me, you, work, spent } = await team()
+    const { enrichment_type, ...contact } = ann
+    const [bob, cid] = [
+      { ...contact, firstname: 'Bob' },
+      { ...contact, firstname: 'Cid' },
+    ]
+    const bulk = (at: At, key: string, contacts: readonly object[], fields = {}) =>
+      ask(at, '/contacts/bulk_enrich', { contacts, enrichment_type, ...fields }, { 'idempotency-key': key })
+    for (const one of [{}, { firstname: 'Dan' }]) {
+      const job = await submit(me, one)
+      await work()
+      await read(me, job)
+    }
+    const dan = { ...contact, firstname: 'Dan' }
+    for (const [key, contacts] of [
+      ['partly', [contact, bob]],
+      ['stored', [contact, dan]],
+    ] as const) {
+      const first = await bulk(you, key, contacts)
+      expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([202, null])
+      for (const [others, fields] of [
+        [[contact, cid], {}],
+        [[dan, contact, cid], {}],
+        [[dan, contact], {}],
+        [contacts, { enrichment_type: ['phone'] }],
+      ] as const) {
+        const other = await bulk(you, key, others, fields)
+        expect([other.status, other.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])
+      }
+      const again = await bulk(you, key, contacts)
+      expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true'])
+      expect(again.json()).toEqual(first.json())
+    }
+    const key = { 'idempotency-key': 'one' }
+    const job = await submit(you, {}, key)
+    const another = await ask(you, '/contacts/single_enrich', { ...ann, firstname: 'Dan' }, key)
+    expect(another.status).toBe(409)
+    expect(await read(you, job)).toMatchObject({ email: 'ann@acme.example' })
+    await work()
+    expect(await spent()).toBe(9)
   })
 
   it('has the same reply for the same idempotency key, before and after its end', async () => {

@@ -201,6 +201,16 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
     }
     const misused = await several(other, ['nobody.example', 'a-one.example'], keyed)
     expect(misused.status).toBe(409)
+    for (const [others, status] of [
+      [['b-two.example', domain], 200],
+      [['a-one.example', domain], 409],
+      [['a-one.example', 'nobody.example'], 409],
+      [[domain, 'b-two.example'], 409],
+    ] as const)
+      expect((await several(other, others, { 'idempotency-key': 'stored' })).status).toBe(status)
+    const again = await several(other, ['b-two.example', domain], { 'idempotency-key': 'stored' })
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+    expect(await spent()).toBe(6)
     await several(other, wanted, { ...keyed, 'cache-control': 'no-cache' })
     expect(await spent()).toBe(8)
   })
