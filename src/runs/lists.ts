@@ -101,7 +101,13 @@ function isOfPeople(
     const column = columnOf(list, field)
     return column && toColumnKind(table.samples[column.at], column.column)
   }
-  if (['network_url', 'first_name', 'last_name'].some((field) => columnOf(people, field))) return true
+  if (['first_name', 'last_name'].some((field) => columnOf(people, field))) return true
+  /** Whether there is a column of profiles: one without a value says not whose they are. */
+  const hasProfiles = (list: MappedList): boolean => {
+    const column = columnOf(list, 'network_url')
+    return column !== undefined && (table.samples[column.at] ?? []).length > 0
+  }
+  if (hasProfiles(people)) return true
   // Companies have a plain name, too.
   const whole = columnOf(people, 'full_name')
   const isPlain = whole && (whole.by === 'values' || normaliseName(whole.column) === 'name')
@@ -110,8 +116,7 @@ function isOfPeople(
     (!isPlain || columnOf(people, 'company_name') || kindIn(people, 'full_name') === 'person name')
   )
     return true
-  const isOfCompany =
-    companies && (columnOf(companies, 'network_url') || kindIn(companies, 'domain') === 'web address')
+  const isOfCompany = companies && (hasProfiles(companies) || kindIn(companies, 'domain') === 'web address')
   const hasAddress = ['email', 'personal_email'].some((field) => columnOf(people, field))
   return hasAddress && (use === 'suppress' || !isOfCompany)
 }

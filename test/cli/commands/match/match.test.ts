@@ -183,3 +183,24 @@ describe('prospect match', () => {
     expect((await match('short.csv --with crm.csv --fail-on none')).code).toBe(0)
   })
 })
+
+const verdicts = () => read('out.csv').match(/(?:yes|maybe|no),(?:domain|name|email|profile)?(?=,)/g)
+
+it('compares companies with a list whose column of profiles is empty', async () => {
+  write('ours.csv', ['name,domain,network_url', 'Acme,acme.example,', 'Globex,globex.example,'])
+  write('theirs.csv', ['name,domain', 'ACME,www.acme.example', 'Other,other.example'])
+  for (const [file, known] of [
+    ['theirs.csv', 'ours.csv'],
+    ['ours.csv', 'theirs.csv'],
+  ] as const) {
+    await ends(match(`${file} --with ${known} -o out.csv`), 0)
+    expect(verdicts()).toEqual(['yes,domain', 'no,'])
+  }
+})
+
+it('compares people with a list whose column of profiles is empty', async () => {
+  write('ours.csv', ['name,email,network_url', 'Ada One,ada@acme.example,', 'Bo Two,bo@acme.example,'])
+  write('theirs.csv', ['email', 'ADA@acme.example', 'other@acme.example'])
+  await ends(match('theirs.csv --with ours.csv -o out.csv'), 0)
+  expect(verdicts()).toEqual(['yes,email', 'no,'])
+})
