@@ -1,6 +1,7 @@
 import { ConnectionLost } from '../api/calls/caller.js'
 import { ApiError, type Details, errors, type Note, Refusal, type Report } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
+import { formatAge } from '../api/values/duration.js'
 import type { Reading } from '../csv/detect-encoding.js'
 import type { Footer, SkippedRows } from '../csv/footer.js'
 import {
@@ -242,6 +243,7 @@ const missingPages: Readonly<Record<string, string>> = {
 /** Everything that is refused below the command line, by code. What the API refuses has its texts in `api/calls/errors.ts`. */
 // biome-ignore format: one row, one line
 const messages: Readonly<Record<string, Message>> = {
+  'crm.as_read': { text: ({ crm, kind, records, ageMs }) => `${crm}: ${records === 1 ? (kind === 'people' ? '1 person' : '1 company') : `${count(records)} ${kind}`}, read ${formatAge(Number(ageMs))} ago. What has changed is read by: prospect crm pull ${crm}` },
   'crm.address': { text: 'Nothing was sent to {crm}: {cause}', hint: ({ cause }) => (String(cause).includes('blocked') ? 'Is it on your own network? Connect it with --allow-target NETWORK.' : 'Connect it with another --base-url.') },
   'crm.base_url': { text: '"{baseUrl}" is no address of an API.', hint: 'It begins with https://' },
   'crm.denied': { text: ({ crm, status, sentence, scopes }) => `${crm} ${status === 401 ? 'does not accept the key' : `does not permit this to the key${(scopes as string[]).length > 0 ? `, which lacks ${(scopes as string[]).join(', ')}` : ''}`}: ${withoutStop(String(sentence))}.`, hint: ({ crm, status }) => (status === 401 ? `Store a valid key: prospect crm connect ${crm}` : 'Add the permission in the settings of the account; nothing more was written.'), exit: exitCodes.key, code: 'key' },

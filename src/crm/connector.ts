@@ -8,6 +8,9 @@ export type CrmKind = 'companies' | 'people'
 
 export const crmKinds: readonly CrmKind[] = ['companies', 'people']
 
+/** The column with the id of a record, in lists and files. */
+export const idColumn = '_crm_id'
+
 /** What a push does with records that are there: fills what is empty, nothing, or changes what is named. */
 export const pushModes = ['fill', 'create', 'overwrite'] as const
 export type PushMode = (typeof pushModes)[number]

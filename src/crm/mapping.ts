@@ -7,8 +7,7 @@ import { parsePins, positionsOf, rowInput, unknownName } from '../runs/input/map
 import type { Table } from '../runs/input/table.js'
 import { mapList, pairsFor } from '../runs/lists.js'
 import { layoutFields } from '../runs/output/crm-layout.js'
-import type { CrmConnector, CrmKind, CrmProperty, CrmValues } from './connector.js'
-import { idColumn } from './mirror.js'
+import { type CrmConnector, type CrmKind, type CrmProperty, type CrmValues, idColumn } from './connector.js'
 
 /** A column of a file, and the property that it fills. */
 export interface PushColumn {

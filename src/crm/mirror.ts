@@ -1,6 +1,6 @@
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
-import type { KnownList } from '../runs/ports.js'
+import type { Mirror } from '../runs/ports.js'
 import {
   type Connection,
   type Driver,
@@ -8,10 +8,14 @@ import {
   readBehind,
   type StoredRow,
 } from '../storage/driver/connection.js'
-import { type CrmConnector, type CrmKind, type CrmRecord, type CrmValues, crmKinds } from './connector.js'
-
-/** The column with the id of a record, in lists and files. */
-export const idColumn = '_crm_id'
+import {
+  type CrmConnector,
+  type CrmKind,
+  type CrmRecord,
+  type CrmValues,
+  crmKinds,
+  idColumn,
+} from './connector.js'
 
 /** Changes of so long before the last pull are asked for again: clocks differ, and a search lags behind what is written. */
 const overlapMs = 15 * 60_000
@@ -142,16 +146,15 @@ export async function putRecords(
   records: readonly CrmRecord[],
   seenAt: number,
 ): Promise<void> {
-  for (const { id, values, changedAt } of records)
+  for (const { id, values } of records)
     await connection.run(
-      `INSERT INTO crm_records (crm, kind, id, data, changed_at, seen_at) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (crm, kind, id) DO UPDATE SET data = excluded.data, changed_at = excluded.changed_at,
+      `INSERT INTO crm_records (crm, kind, id, data, seen_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (crm, kind, id) DO UPDATE SET data = excluded.data,
          seen_at = CASE WHEN excluded.seen_at > crm_records.seen_at THEN excluded.seen_at ELSE crm_records.seen_at END`,
       crm,
       kind,
       id,
       JSON.stringify(values),
-      changedAt,
       seenAt,
     )
 }
@@ -230,24 +233,31 @@ export async function putCompany(
   await connection.run(`UPDATE crm_records SET data = ? WHERE ${where}`, data, crm, person)
 }
 
+/** Fields that a record may have in what identifies it, though it is no property of its own. */
+const identifying: Readonly<Record<CrmKind, readonly string[]>> = {
+  companies: [],
+  people: ['company_name', 'company_domain'],
+}
+
 /** Returns the mirror as a list. Throws a Refusal where nothing was read yet. */
 export async function mirrorList(
   database: Driver,
   connector: Pick<CrmConnector, 'crm' | 'fields' | 'alsoRead' | 'identities' | 'company'>,
   kind: CrmKind,
-): Promise<KnownList & { readonly columns: readonly string[] }> {
+): Promise<Mirror> {
   const { crm, fields, alsoRead, identities } = connector
-  const sql = 'SELECT 1 AS one FROM crm_pulls WHERE crm = ? AND kind = ? AND until IS NOT NULL'
-  if (!(await database.read((reads) => reads.get(sql, crm, kind))))
-    throw new Refusal('crm.not_pulled', { crm })
+  const sql = 'SELECT until FROM crm_pulls WHERE crm = ? AND kind = ? AND until IS NOT NULL'
+  const last = await database.read((reads) => reads.get<{ until: number }>(sql, crm, kind))
+  if (!last) throw new Refusal('crm.not_pulled', { crm })
   const own: Readonly<Record<string, string>> = fields[kind]
   const properties = [...new Set([...Object.values(own), ...alsoRead[kind]])]
   const header = [...new Set([idColumn, ...Object.keys(own), ...properties])]
   return {
     name: `crm:${crm}`,
     header,
-    /** Each property once, after the id. */
     columns: [idColumn, ...properties],
+    names: [...new Set([idColumn, ...Object.keys(own), ...identifying[kind], ...alsoRead[kind]])],
+    readAt: Number(last.until),
     async *rows() {
       const companies = kind === 'people' ? await companiesIn(database, connector) : new Map<string, Fields>()
       for await (const portion of mirrored(database, crm, kind))

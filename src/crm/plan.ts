@@ -10,9 +10,16 @@ import { openMatcher } from '../runs/lists.js'
 import type { RunHome } from '../runs/ports.js'
 import type { Driver } from '../storage/driver/connection.js'
 import type { StoredAccount } from './accounts.js'
-import type { CrmConnector, CrmKind, CrmRecord, CrmValues, PushMode } from './connector.js'
+import {
+  type CrmConnector,
+  type CrmKind,
+  type CrmRecord,
+  type CrmValues,
+  idColumn,
+  type PushMode,
+} from './connector.js'
 import { checkProperty, domainIn, mapPush, type PushMapping } from './mapping.js'
-import { dropRecords, idColumn, mirroredOf, mirrorList, putRecords, scopeOf } from './mirror.js'
+import { dropRecords, mirroredOf, mirrorList, putRecords, scopeOf } from './mirror.js'
 
 /** What a person asks of a push, beside the file. */
 export interface PushAsked {

@@ -3,7 +3,7 @@ import { shapeOf } from '../api/areas/shapes.js'
 import { type OperationId, operations } from '../api/operations/table.js'
 import { orByName } from '../api/schemas/enumerations.js'
 import { durationPattern, toMs, unitMs } from '../api/values/duration.js'
-import { pushModes } from '../crm/connector.js'
+import { crmKinds, pushModes } from '../crm/connector.js'
 import { type CrmName, crmNames } from '../runs/output/crm-names.js'
 
 const text = () => z.string().min(1)
@@ -31,6 +31,12 @@ const isTimeout = (duration: string): boolean => {
   return ms >= 1 && ms <= 24 * unitMs.d
 }
 
+/** Returns what each CRM is in a flow, by its name. */
+const byCrm = <S extends z.ZodType>(schema: S) =>
+  Object.fromEntries(crmNames.map((crm) => [crm, z.strictObject({ [crm]: schema })])) as {
+    readonly [C in CrmName]: z.ZodObject<{ readonly [K in C]: S }>
+  }
+
 /** Kinds of input, by the key that chooses them. */
 export const inputKinds = {
   csv: z.strictObject({
@@ -45,6 +51,7 @@ export const inputKinds = {
     map: map(),
   }),
   list: z.strictObject({ list: text().describe('The name of a list of companies in the workspace') }),
+  ...byCrm(z.enum(crmKinds).describe('What was read last of the account of this CRM that is connected')),
   flow: z.strictObject({ flow: text().describe('Another flow, whose output file is read') }),
   search_url: z.strictObject({
     search_url: z.url().describe('The URL of a search for companies or people'),
@@ -196,12 +203,6 @@ export const crmSettings = () =>
   })
 
 export type CrmSettings = z.output<ReturnType<typeof crmSettings>>
-
-/** Returns what each CRM is in a flow, by its name. */
-const byCrm = <S extends z.ZodType>(schema: S) =>
-  Object.fromEntries(crmNames.map((crm) => [crm, z.strictObject({ [crm]: schema })])) as {
-    readonly [C in CrmName]: z.ZodObject<{ readonly [K in C]: S }>
-  }
 
 /** Kinds of outputs, by the key that chooses them. */
 export const outputKinds = {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { parse } from 'yaml'
 import { Refusal } from '../api/calls/errors.js'
 import { isObject, resultOr } from '../api/values/objects.js'
@@ -8,13 +8,21 @@ import { openInput } from '../runs/find-run.js'
 import { rowInput } from '../runs/input/mapping.js'
 import { isNoRecord } from '../runs/input/table.js'
 import { isRecords, type ListPorts, mapList } from '../runs/lists.js'
+import { rowFormats } from '../runs/output/formats.js'
+import { createWriter, fileSink } from '../runs/output/writer.js'
+import type { RunPorts } from '../runs/ports.js'
+import { openRunFolder } from '../runs/records.js'
 import type { InputChoices } from '../runs/request.js'
 import { type FlowRow, recordNameOf } from './fields.js'
-import type { Flow, FlowFiles, FlowInput } from './read.js'
+import { type CrmInput, type Flow, type FlowFiles, type FlowInput, isCrmInput, kindOfCrm } from './read.js'
 
 /** Returns what opens the files of the flow at a path, whose paths are relative to it. */
-export const flowFiles = (ports: ListPorts, file: string): Omit<FlowFiles, 'sources'> => ({
+export const flowFiles = (
+  ports: ListPorts & Pick<RunPorts, 'notify'>,
+  file: string,
+): Omit<FlowFiles, 'sources'> => ({
   async openTable(input) {
+    if (isCrmInput(input)) return crmTable(ports, input)
     const path = await tableOf(input, dirname(file), ports)
     if (path === undefined) return undefined
     if (!existsSync(path)) throw new Refusal('flow.no_file', { path })
@@ -33,6 +41,28 @@ export const flowFiles = (ports: ListPorts, file: string): Omit<FlowFiles, 'sour
   },
   toList: (source) => (isRecords(source) ? source : resolve(dirname(file), source)),
 })
+
+/** Opens what was read of a CRM, as a table with our names, which stands in a file of this machine until the command ends. */
+async function crmTable(
+  ports: ListPorts & Pick<RunPorts, 'notify'>,
+  input: CrmInput,
+): Promise<NonNullable<Flow['table']>> {
+  const [crm, kind] = [input.kind, kindOfCrm(input)]
+  const { name, names, readAt, rows } = await ports.mirror(crm, kind)
+  const file = join((await openRunFolder(ports)).path, `${kind}.csv`)
+  const layout = { header: names, cells: (row: string[]) => row, record: () => ({}) }
+  const writer = createWriter(await fileSink(file), rowFormats.csv.create<string[]>(layout))
+  let records = 0
+  for await (const batch of rows()) {
+    records += batch.length
+    await writer.write(batch.map(({ fields, cell }) => names.map((of) => String(fields[of] ?? cell(of)))))
+  }
+  await writer.finish()
+  const ageMs = ports.clock.now() - readAt
+  ports.notify({ code: 'crm.as_read', details: { crm, kind, records, ageMs } })
+  const { table } = await openInput(ports, { file })
+  return { table, mapped: mapList(table, name, kind) }
+}
 
 /** Returns the path of the table that an input reads; `undefined` where it reads none. */
 async function tableOf(

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
+import { idColumn } from '../crm/connector.js'
 import type { ListKind } from '../lists/list-index.js'
 import { openFirsts, openHeld } from '../runs/open-output.js'
 import { toCell } from '../runs/output/columns.js'
@@ -16,10 +17,13 @@ import { type HttpPorts, httpOutput } from './http.js'
 import {
   type CrmOutput,
   type FileOutput,
+  type FlowInput,
   type FlowOutput,
   fileOf,
+  isCrmInput,
   isCrmOutput,
   isFileOutput,
+  kindOfCrm,
   settingsOf,
 } from './read.js'
 
@@ -55,6 +59,7 @@ export interface SendPorts {
 const maxListed = 100_000
 
 interface OutputRequest {
+  readonly input: FlowInput
   readonly outputs: readonly FlowOutput[]
   readonly end: RowShape
   /** That of the file of the flow. */
@@ -71,7 +76,7 @@ interface OutputRequest {
 /** Opens the outputs of a flow before anything is paid for. */
 export async function openOutputs(
   ports: RunPorts & { readonly send: SendPorts },
-  { outputs, end, folder, look, flow, sends, isResumed }: OutputRequest,
+  { input, outputs, end, folder, look, flow, sends, isResumed }: OutputRequest,
   isOwn: (path: string) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<FlowOutputs> {
@@ -82,6 +87,7 @@ export async function openOutputs(
     isCrmOutput(output)
       ? await crmOutput(
           ports,
+          input,
           output,
           end,
           (rows) => {
@@ -188,6 +194,7 @@ function listOutput({ createList }: SendPorts, name: string, flow: () => string,
 /** Creates an output that writes its rows to a CRM when all of them are there. Until then they are in a file of this machine. */
 async function crmOutput(
   ports: RunPorts & { readonly send: SendPorts },
+  input: FlowInput,
   output: CrmOutput,
   end: RowShape,
   onRefused: (rows: number) => void,
@@ -198,7 +205,10 @@ async function crmOutput(
   const { path: folder } = await openRunFolder(ports)
   const path = join(folder, 'rows.csv')
   const own = crmLayout(crm, end.about)
-  const more = plainLayout(end, Object.values(settings.map ?? {}))
+  // A row that is still about the record it was read from is written to that one.
+  const isFromThere = isCrmInput(input) && input.kind === crm && kindOfCrm(input) === end.about
+  const ids = isFromThere ? [`input.${idColumn}`] : []
+  const more = plainLayout(end, [...ids, ...Object.values(settings.map ?? {})])
   const header = [...own.header, ...more.header]
   const cells = (row: LiveRow) => [...own.cells(row), ...more.cells(row)]
   const layout = { header, cells, record: (row: LiveRow) => ({ ...own.record(row), ...more.record(row) }) }

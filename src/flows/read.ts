@@ -132,6 +132,15 @@ export type CrmOutput = Extract<FlowOutput, { readonly kind: CrmName }>
 
 export type FileOutput = Exclude<FlowOutput, CrmOutput | { readonly kind: 'http' | 'list' }>
 
+/** An input from a CRM, which has the name of its kind. */
+export type CrmInput = Extract<FlowInput, { readonly kind: CrmName }>
+
+export const isCrmInput = (input: FlowInput): input is CrmInput => isCrmName(input.kind)
+
+/** Returns what is read of a CRM. */
+export const kindOfCrm = (input: CrmInput): ListKind =>
+  (input as Partial<Record<CrmName, ListKind>>)[input.kind] ?? 'companies'
+
 export const isCrmOutput = (output: FlowOutput): output is CrmOutput => isCrmName(output.kind)
 
 export const isFileOutput = (output: FlowOutput): output is FileOutput =>
@@ -582,7 +591,10 @@ export const answerScope: Scope = { status: { is: 'number' }, headers: true, bod
 
 /** Returns what the rows of an input are; `undefined` of a file with columns that could not be read. */
 function startOf(input: FlowInput, table: Flow['table']): RowShape | undefined {
-  if (!table) return ['csv', 'xlsx', 'flow'].includes(input.kind) ? undefined : recordShape(recordsOf(input))
+  if (!table)
+    return ['csv', 'xlsx', 'flow'].includes(input.kind) || isCrmInput(input)
+      ? undefined
+      : recordShape(recordsOf(input))
   const { kind, mapping } = table.mapped
   const names = mapping.columns.map(({ field }) => recordNameOf(kind, field))
   return {

@@ -155,6 +155,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const outputs = await openOutputs(
     ports,
     {
+      input: flow.input,
       outputs: flow.outputs,
       end,
       folder: dirname(path),

@@ -60,6 +60,16 @@ interface KnownRow {
   readonly others?: readonly Fields[]
 }
 
+/** What was read of a CRM. */
+export interface Mirror extends KnownList {
+  /** The id and the properties, each once, as the CRM calls them. */
+  readonly columns: readonly string[]
+  /** The same as fields have our names. */
+  readonly names: readonly string[]
+  /** The real time from which changes are not in it. */
+  readonly readAt: number
+}
+
 /** Where this machine's records of runs are, and the clock and ids they are kept with. */
 export interface RunHome {
   /** `state` is the path of the state database; the folders of locks and of piped input are beside it. */
@@ -141,7 +151,7 @@ export interface RunPorts extends RunHome {
   ): Promise<ConvertedFile | undefined>
   records(source: string, kind: ListKind): AsyncIterable<Fields>
   /** Opens what was read of a CRM as a list. */
-  mirror(crm: string, kind: ListKind): Promise<KnownList>
+  mirror(crm: string, kind: ListKind): Promise<Mirror>
   /** Where the rows of a person at a terminal go who did not choose a format or a file; absent for anybody else. */
   readonly screen?: {
     readonly stdout: NodeJS.WritableStream

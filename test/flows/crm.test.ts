@@ -68,3 +68,130 @@ describe.each(Object.keys(openers) as (keyof typeof openers)[])('a flow whose ou
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining('or a CRM')])
   })
 })
+
+/** Pushes a table to an account, and reads what it has then. */
+async function pushed(crm: string, name: string, text: string): Promise<void> {
+  own.write(name, text)
+  expect((await own.run(`push ${name} --to ${crm} --yes`)).code).toBe(0)
+  expect((await own.run(`crm pull ${crm}`)).code).toBe(0)
+}
+
+describe.each(Object.keys(openers) as (keyof typeof openers)[])('a flow whose input is %s', (crm) => {
+  const domains = 'name,domain\nAcme,acme-robotics.example\nNobody,nobody.example\n'
+
+  it('enriches the companies that were read, and fills the same records', async () => {
+    const fake = await account(crm)
+    await pushed(crm, 'companies.csv', domains)
+    const before = fake.companies.snapshot()
+    const file = flow('fill.yaml', {
+      input: { [crm]: 'companies' },
+      steps: ['accounts.enrich', { keep: 'headcount != null' }],
+      output: [{ [crm]: {} }, { csv: 'out.csv', columns: ['input._crm_id', 'name', 'domain', 'headcount'] }],
+    })
+    expect(await own.json(`flow quote ${file}`)).toMatchObject({ steps: [{ rows: { max: 2 } }, {}] })
+    const result = await own.run(`flow run ${file}`)
+    expect([result.code, result.stderr]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`${crm}: 2 companies, read \\d+ s ago[\\s\\S]*1 filled`)),
+    ])
+    const [changed, ...others] = fake.companies.diff(before)
+    expect([others, changed?.before]).toEqual([[], expect.anything()])
+    expect(String(changed?.after?.[fake.industry])).toMatch(/\w/)
+    const [, row, ...more] = own.read('out.csv').trim().split('\n')
+    expect([row, more]).toEqual([expect.stringMatching(`^${changed?.id},Acme`), []])
+    expect(fake.companies.duplicates(fake.domainOf)).toEqual([])
+  })
+
+  it('takes the people who were read, and of a later run only who is new', async () => {
+    await account(crm)
+    const people = 'first_name,last_name,email\nAda,One,ada@acme-robotics.example\n'
+    await pushed(crm, 'people.csv', people)
+    const file = flow('people.yaml', {
+      input: { [crm]: 'people' },
+      since: 'last_run',
+      steps: ['contacts.reverse_lookup', { set: { who: 'first_name + " " + last_name' } }],
+      output: { csv: 'out.csv', columns: ['who', 'input.email'] },
+    })
+    const rows = () => own.read('out.csv').trim().split('\n').slice(1)
+    const result = await own.run(`flow run ${file}`)
+    expect([result.code, result.stderr]).toEqual([0, expect.any(String)])
+    expect(rows()).toEqual(['Ada One,ada@acme-robotics.example'])
+    await pushed(crm, 'people.csv', `${people}Grace,Two,grace@acme-robotics.example\n`)
+    expect((await own.run(`flow run ${file}`)).code).toBe(0)
+    expect(rows()).toEqual(['Grace Two,grace@acme-robotics.example'])
+  })
+
+  it('is refused by its line where nothing was read, and where what is asked for is neither', async () => {
+    await account(crm)
+    const checked = async (kind: string) => {
+      const steps = ['accounts.enrich']
+      const file = flow('x.yaml', { input: { [crm]: kind }, steps, output: { csv: 'out.csv' } })
+      const { code, stderr } = await own.run(`flow check ${file}`)
+      return [code, stderr]
+    }
+    expect(await checked('companies')).toEqual([
+      2,
+      expect.stringMatching(`x\\.yaml:1:\\d+: Nothing was read of ${crm} yet`),
+    ])
+    expect(await checked('deals')).toEqual([2, expect.stringMatching(/x\.yaml:1:\d+: .*companies.*people/)])
+  })
+})
+
+it('leaves out whom a CRM has before they are paid for, and asks the CRM nothing', async () => {
+  const fake = await account('hubspot')
+  const known =
+    'first_name,last_name,email,company_domain\nAda,One,ada@acme-robotics.example,acme-robotics.example\n'
+  await pushed('hubspot', 'known.csv', known)
+  const asked = fake.done.length
+  own.write('people.csv', 'email\nADA@acme-robotics.example\ngrace@delta-power.example\n')
+  own.write('companies.csv', 'domain\nwww.acme-robotics.example\ndelta-power.example\n')
+  for (const [command, file, column, left] of [
+    ['contacts reverse-lookup', 'people.csv', 'email', 'grace@delta-power.example'],
+    ['accounts enrich', 'companies.csv', 'domain', 'delta-power.example'],
+  ] as const) {
+    const lookup = `${command} --csv ${file}`
+    const result = await own.run(`${lookup} --skip-known crm:hubspot -o out.csv --columns ${column},_status`)
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('crm:hubspot: 1 known row')])
+    const [, row, ...others] = own.read('out.csv').trim().split('\n')
+    expect([row, others]).toEqual([expect.stringMatching(`^${left},(?:not_)?found`), []])
+    const unread = await own.run(`${lookup} --skip-known crm:salesforce -o other.csv`)
+    expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining('No account of salesforce')])
+  }
+  expect(fake.done.length).toBe(asked)
+})
+
+describe('a search whose people are looked up and pushed each night', () => {
+  it('writes only who is new, and nothing once all are there', async () => {
+    const fake = await account('hubspot')
+    const titles = ['Head of Sales', 'VP Sales', 'Sales Director', 'Responsable commercial', 'VP Ventes']
+    const search = {
+      included_locations: ['France'],
+      company_size: ['51-200', '201-500', '501-1000'],
+      limit: 8,
+    }
+    const file = flow('territory.yaml', {
+      input: { 'accounts.search': search },
+      since: 'last_run',
+      steps: [
+        { 'leads.search': { job_titles: titles, limit: 2 } },
+        { 'contacts.enrich': { enrichment_type: ['email'] } },
+        { keep: 'email_status == "valid"' },
+      ],
+      output: { hubspot: {} },
+    })
+    const created: number[] = []
+    do {
+      const before = fake.people.snapshot()
+      const result = await own.run(`flow run ${file}`)
+      expect([result.code, result.stderr]).toEqual([0, expect.any(String)])
+      const changed = fake.people.diff(before)
+      expect(changed.flatMap((one) => one.before ?? [])).toEqual([])
+      created.push(changed.length)
+    } while (created.at(-1) !== 0)
+    expect(created.length).toBeGreaterThan(2)
+    const people = fake.people.live().map(({ fields }) => fake.emailOf(fields))
+    expect(new Set(people).size).toBe(created.reduce((sum, one) => sum + one, 0))
+    expect(fake.companies.duplicates(fake.domainOf)).toEqual([])
+    expect(await own.json('push list')).toHaveLength(created.length - 1)
+  })
+})

@@ -10,3 +10,11 @@ export function toMs(text: string): number {
   const [, count, unit] = durationPattern.exec(text) ?? []
   return Number(count) * unitMs[unit as keyof typeof unitMs]
 }
+
+/** Returns a time span in its largest useful unit, such as `6 days`. */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000))
+  if (seconds < 90) return `${seconds} s`
+  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`
+}

@@ -4,6 +4,7 @@ import fastStringWidth from 'fast-string-width'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { isUnlimited } from '../../api/operations/plans.js'
 import { dayMs } from '../../api/values/dates.js'
+import { formatAge } from '../../api/values/duration.js'
 import { escapeControls } from '../../api/values/json.js'
 import type { LeftOutValues } from '../../csv/names.js'
 import type { Context, Streams } from '../context/context.js'
@@ -183,14 +184,6 @@ export function formatTime(iso: string, { isTerminal, now }: Pick<Look, 'isTermi
   if (Math.round(size / 1_000) === 0) return 'now'
   const text = formatAge(size)
   return ms < 0 ? `${text} ago` : `in ${text}`
-}
-
-/** Returns a time span in its largest useful unit, such as `6 days`. */
-export function formatAge(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000))
-  if (seconds < 90) return `${seconds} s`
-  if (seconds < 5_400) return `${Math.round(seconds / 60)} min`
-  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`
 }
 
 /** Returns how many answers are reused and how old the oldest is, as a part of a line; empty without any. */

@@ -28,7 +28,6 @@ CREATE TABLE crm_records (
   kind {text} NOT NULL,
   id {text} NOT NULL,
   data {text} NOT NULL,
-  changed_at BIGINT NOT NULL,
   seen_at BIGINT NOT NULL,
   PRIMARY KEY (crm, kind, id)
 );
