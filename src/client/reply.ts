@@ -38,7 +38,9 @@ export async function readReply({ operation: id, apiKey, ...task }: ReplyTask): 
   if (status >= 300 && status < 400)
     return unusable(operation, `with a redirect (${status}), which is not followed`, headers)
   const read = bodyOf(answer)
-  if (status === 404 && (!task.isPassedOn || 'problem' in read) && !isOwnRefusal(read)) {
+  // Whoever gets an object as it came decides on it; of anything else nothing would be left to see.
+  const isJudged = !task.isPassedOn || 'problem' in read || !isObject(read.value)
+  if (status === 404 && isJudged && !isOwnRefusal(read)) {
     const reason = 'with 404, and not as this API does: check the address, and what stands before the server'
     return { ...unusable(operation, reason, headers), unusable: textOf(read) }
   }

@@ -22,6 +22,7 @@ const once = (one: ServingMachine) => enrich(one, 'x.example', { 'idempotency-ke
 describe('a governed proxy of a misbehaving server', () => {
   it.each<readonly [string, RequestListener]>([
     ['no JSON', (_, response) => response.end('<html>')],
+    ['a 404 that is a list', (_, response) => response.writeHead(404).end('[]')],
     ['half a record', (_, response) => response.end('{"name":"X","dom')],
     [
       'a redirect',
