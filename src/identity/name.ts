@@ -3,6 +3,7 @@ import commonNames from './given-names.json' with { type: 'json' }
 import iberianNames from './iberian-family-names.json' with { type: 'json' }
 import legalForms from './legal-forms.json' with { type: 'json' }
 import { ascii, toPlainText } from './spelling.js'
+import { readTitle } from './titles.js'
 
 const letters: Readonly<Record<string, string>> = {
   ß: 'ss',
@@ -117,20 +118,81 @@ const particles: ReadonlySet<string> = new Set(
 /** What is written behind a name about whose it is: `Max Elf (Einkauf)`, `Max Elf - Einkauf`. */
 const remark = /\s*(?:\([^()]*\)|\[[^[\]]*\]|\s[-–—|]\s.*)\s*$/u
 
+/** Words, folded, of which a cell is no person's name: teams, departments, mailboxes and what stands for nobody. */
+const nobodyWords: ReadonlySet<string> = new Set(
+  (
+    'team teams department departments dept abteilung afdeling equipe equipo squadra dzial group gruppe ' +
+    'vertrieb marketing einkauf verkauf buchhaltung support service services kundenservice kundendienst kundenbetreuung ' +
+    'customer client office buro biuro bureau ufficio zentrale info desk helpdesk hotline empfang rezeption reception sekretariat ' +
+    'sekretariaat segreteria secretariat verwaltung administration administratie amministrazione accounts accounting payable ' +
+    'receivable finanzen finance procurement purchasing operations geschaftsleitung geschaftsfuhrung management admin webmaster ' +
+    'personalabteilung rechnungswesen disposition auftragsabwicklung comptabilite achats ventes ventas compras contabilidad ' +
+    'acquisti vendite contabilita verkoop inkoop boekhouding ksiegowosc sprzedaz ' +
+    'unbekannt unknown inconnu desconocido sconosciuto onbekend nieznany nn tbd dummy ansprechpartner anonymous anonym noreply'
+  ).split(' '),
+)
+/** The same, where no common given name is before them. */
+const unlikelyWords: ReadonlySet<string> = new Set('sales test guest gast user kontakt contact'.split(' '))
+
+/** Legal forms that no family name is spelt like. */
+const certainForm =
+  /^(?:gmbh|ag|kg|ohg|gbr|inc|ltd|llc|llp|plc|corp|limited|corporation|incorporated|sarl|srl|eurl|company)$/
+
+/** Whether a text is the name of a company, team or department, or of nobody. */
+function isNobody(text: string): boolean {
+  const written = text.split(/[\s,/&]+/).filter((word) => /\p{L}/u.test(word))
+  const words = written.map(foldText)
+  const [first = '', last = ''] = [words[0], words.at(-1)]
+  if (words.some((word) => nobodyWords.has(word))) return true
+  if (words.length > 1 && words.every((word) => word.length === 1)) return true
+  if (!isGivenName(first) && words.some((word) => unlikelyWords.has(word))) return true
+  if (unlikelyWords.has(first) || words.length < 2) return unlikelyWords.has(first)
+  return certainForm.test(last) || (trailingForms.has(last) && !/^\p{Lu}\p{Ll}+$/u.test(written.at(-1) ?? ''))
+}
+
+/** Whether what stands behind a comma says what somebody does, or where: it is no given name. */
+function isRole(text: string): boolean {
+  const words = text.split(/\s+/)
+  if (words.length === 1 && isGivenName(text)) return false
+  const { seniority, function: area } = readTitle(text)
+  return seniority !== undefined || area !== undefined || isNobody(text) || foldText(text) === 'sales'
+}
+
+/** Whether what stands before a comma is a family name: one word, one with a particle, or two Spanish ones. */
+function isFamily(text: string): boolean {
+  const words = text.split(/\s+/)
+  const isFamilyName = (word = '') => familyNames().has(foldText(word))
+  const [first = '', second = ''] = words
+  if (words.length === 1 || particles.has(first.toLowerCase())) return true
+  if (isGivenName(first) && !isFamilyName(first)) return false
+  return particles.has(second.toLowerCase()) || (words.length === 2 && words.every(isFamilyName))
+}
+
+const inCapitals = (word: string): boolean => /^\p{Lu}[\p{Lu}'’-]+$/u.test(word)
+
+/** Whether the first of two words is the family name, which alone is in capitals: `HERTEL Lenya`, and not `JP Morgan`. */
+const isFamilyFirst = (first: string, second: string): boolean =>
+  inCapitals(first) &&
+  !inCapitals(second) &&
+  /\p{Ll}/u.test(second) &&
+  (isGivenName(second) ? !isGivenName(first) || first.length > 3 : first.length > 3 && !isGivenName(first))
+
 /**
  * Returns the first and last name in a full one: around a comma, of two words, before a particle, beside a middle initial, behind
- * two given names or before two Spanish family names; `undefined` where several words may be either. Whoever is only addressed,
- * as `Frau Muster`, has no first one.
+ * two given names or before two Spanish family names; `undefined` where several words may be either, and where it is no person.
+ * Whoever is only addressed, as `Frau Muster`, has no first one. What somebody does may stand behind a comma.
  */
 export function splitPersonName(
   full: string,
 ): readonly [first: string | undefined, last: string] | undefined {
-  const bare = full.replace(remark, '')
-  const [family = '', given, ...more] = toPersonName(bare.trim() === '' ? full : bare)
-    .split(',')
-    .map((part) => part.trim())
+  const name = withoutRemark(full)
+  const [family = '', given, ...more] = name.split(',').map((part) => part.trim())
   const isSuffix = given !== undefined && suffixes.has(foldText(given))
-  if (given && family && !isSuffix && more.length === 0) return [toPersonName(given), family]
+  if (isNobody(family)) return undefined
+  if (given && family && !isSuffix && more.length === 0) {
+    if (isRole(given)) return /\s/.test(family) ? splitPersonName(family) : undefined
+    return isFamily(family) ? [toPersonName(given), family] : undefined
+  }
   if (more.length > 0 || (given !== undefined && !isSuffix)) return undefined
   const words = family.split(/\s+/)
   while (words.length > 2 && suffixes.has(foldText(words.at(-1) ?? ''))) words.pop()
@@ -138,9 +200,28 @@ export function splitPersonName(
   if (rest.length === 1 && salutation.test(family)) return [undefined, rest.join()]
   if (first === undefined || rest.length === 0 || !words.every((word) => /\p{L}/u.test(word)))
     return undefined
+  if (rest.length === 1 && isFamilyFirst(first, rest[0] ?? '')) return [rest[0], first]
   if (rest.length === 1 || particles.has(rest[0]?.toLowerCase() ?? '')) return [first, rest.join(' ')]
   if (rest.length === 2 && /^\p{Lu}\.?$/u.test(rest[0] ?? '')) return [first, rest[1] ?? '']
   return splitLongName(words)
+}
+
+/** Returns a full name without titles, and without a remark behind it. */
+function withoutRemark(full: string): string {
+  const bare = full.replace(remark, '')
+  return toPersonName(bare.trim() === '' ? full : bare)
+}
+
+/** Returns a full name, the first one first, as it is looked up; `undefined` where it is none, or a comma leaves open which is which. */
+export function toWholeName(full: string): string | undefined {
+  const name = withoutRemark(full)
+  // `Jr.` tells people apart.
+  const isOfSuffix = suffixes.has(foldText(/[^\s,]+$/.exec(name.trim())?.[0] ?? ''))
+  const [before = '', behind] = name.split(',')
+  if (isNobody(before)) return undefined
+  const [first, last] = splitPersonName(full) ?? []
+  if (first !== undefined && !isOfSuffix) return `${first} ${last}`
+  return isOfSuffix || last !== undefined || behind === undefined ? name : undefined
 }
 
 /** Returns the parts of a name of several words: what common given and family names say of them. */

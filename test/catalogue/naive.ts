@@ -1,7 +1,7 @@
 import type { CompanyFilters, PeopleFilters } from '../../src/api/ports/ports.js'
 import { companyTypes, functions, seniorities, years } from '../../src/api/schemas/enumerations.js'
 import type { Fields } from '../../src/api/values/objects.js'
-import { readTitle } from '../../src/catalogue/records/titles.js'
+import { readTitle } from '../../src/identity/titles.js'
 import { stillClock } from './open.js'
 
 // The filters once more, in the plainest way: one record after the other, and texts compared word by word.

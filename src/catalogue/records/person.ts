@@ -3,15 +3,15 @@ import { functions, seniorities } from '../../api/schemas/enumerations.js'
 import { dayOf, monthsOf, tenureAt } from '../../api/values/dates.js'
 import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { LeaveOut } from '../../csv/names.js'
-import { foldName, foldPersonName, splitPersonName } from '../../identity/name.js'
+import { foldName, foldPersonName, splitPersonName, toWholeName } from '../../identity/name.js'
 import { readPhone } from '../../identity/phone.js'
 import { invalid, text } from '../../identity/readers.js'
 import { partsOf } from '../../identity/spelling.js'
+import { readTitle, type TitleFacts } from '../../identity/titles.js'
 import { findRegion } from '../places/place.js'
 import { type ParsedFields, personEmployerFields, personFields, readFields, readOr } from './fields.js'
 import { leaveOutForeignHost, readProfile, splitNameAndDomain } from './headcount.js'
 import { foldOrNull, type StoredAccount, toAccount } from './match-company.js'
-import { readTitle, type TitleFacts } from './titles.js'
 import type { Employer } from './write-company.js'
 
 export type NewPerson = ReturnType<typeof preparePerson>
@@ -40,7 +40,7 @@ export function preparePerson(
     company_name: company_name ?? textOf('company_name'),
   }
   tidyEmployer(employer, leaveOut)
-  completeName(fields)
+  completeName(fields, leaveOut)
   const [title, since] = [textOf('title'), textOf('started_at')]
   if (title !== undefined) fields.title ??= title
   if (since !== undefined) fields.started_at ??= since
@@ -79,17 +79,22 @@ export const toFullName = ({ full_name, first_name, last_name }: PersonFields): 
   full_name ?? [first_name, last_name].filter((part) => part !== undefined).join(' ')
 
 /** Fills in the full name from its parts, or the parts from a full name where they are certain. */
-function completeName(fields: PersonFields): void {
+function completeName(fields: PersonFields, leaveOut: LeaveOut): void {
   const { first_name, last_name, full_name } = fields
   if (first_name !== undefined && last_name !== undefined) fields.full_name ??= `${first_name} ${last_name}`
   if (full_name === undefined || first_name !== undefined || last_name !== undefined) return
+  const whole = toWholeName(full_name)
+  if (whole === undefined) {
+    delete fields.full_name
+    leaveOut('full_name', full_name, 'full_name is not one person, or may be read in several ways')
+    return
+  }
+  if (full_name.includes(',') || foldPersonName(full_name) !== foldPersonName(whole)) fields.full_name = whole
   const parts = splitPersonName(full_name)
   if (!parts) return
   const [first, last] = parts
   if (first !== undefined) fields.first_name = first
   fields.last_name = last
-  // `Muster, Max` is one of the ways to write it.
-  if (first !== undefined && full_name.startsWith(`${last},`)) fields.full_name = `${first} ${last}`
 }
 
 function readPhones({ phones, country }: PersonFields, { phone }: Fields, leaveOut: LeaveOut) {

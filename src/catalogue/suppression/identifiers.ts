@@ -1,7 +1,7 @@
 import type { Fields } from '../../api/values/objects.js'
 import { toCountryCode } from '../../identity/country.js'
 import { domainKey, emailKey, nameKey, phoneKey, placeOf, profileKey } from '../../identity/mentions.js'
-import { foldName, foldPersonName } from '../../identity/name.js'
+import { foldName, foldPersonName, toWholeName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile } from '../../identity/profile.js'
 import { toPlainText } from '../../identity/spelling.js'
@@ -75,10 +75,17 @@ export function suppressiblesIn(row: Fields, kind?: 'companies' | 'people'): rea
     ...(person ? [person] : []),
   ]
   const numbers = all.filter((one) => one.kind === 'phone')
-  if (kind === 'people' || people.length === 0) return kind === 'people' ? [...people, ...numbers] : all
+  // A row about somebody whose name is not understood is not about their whole company.
+  const isOfSomebody = kind === 'people' || (kind === undefined && isUnreadName(row))
+  if (isOfSomebody || people.length === 0) return isOfSomebody ? [...people, ...numbers] : all
   // A mailbox of the company's own stands for no person.
   const isOfCompany = people.every((one) => one.kind === 'email' && ownMailbox.test(one.value))
   return [...people, ...numbers, ...(isOfCompany ? company : [])]
+}
+
+function isUnreadName({ full_name }: Fields): boolean {
+  const full = firstText(full_name)
+  return full !== undefined && toWholeName(full) === undefined
 }
 
 const ownMailbox =
@@ -101,8 +108,11 @@ function companyDomainIn(row: Fields): string | undefined {
 
 /** Returns the person whose name a row has, at the company that it or their address names. */
 function namedPerson(row: Fields, all: readonly Suppressible[]): Suppressible | undefined {
+  const full = firstText(row.full_name)
   const name =
-    firstText(row.full_name) ?? [firstText(row.first_name), firstText(row.last_name)].join(' ').trim()
+    full === undefined
+      ? [firstText(row.first_name), firstText(row.last_name)].join(' ').trim()
+      : (toWholeName(full) ?? '')
   const address = all.find(({ kind }) => kind === 'email')?.value
   const domain = companyDomainIn(row) ?? (address && toDomain(address))
   return name === '' ? undefined : atCompanyOf(name, { domain, name: firstText(row.company_name) })

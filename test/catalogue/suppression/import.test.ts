@@ -37,6 +37,30 @@ describe('suppress import of a file with addresses, companies and domains', () =
     ])
   })
 
+  it('suppresses people whose position stands behind their name, and says which rows are nobody', async () => {
+    const { entries, stderr } = await imported([
+      'Ansprechpartner;Firma;Domain',
+      'Lenya Hertel, CEO;Acme;acme.example',
+      'Hr. Zaché Denis (Einkauf);Globex;globex.example',
+      'HERTEL Lenya;Zorx;zorx.example',
+      'Sales Team;Initech;initech.example',
+    ])
+    expect(entries).toEqual([
+      'person Lenya HERTEL at zorx.example',
+      'person Lenya Hertel at acme.example',
+      'person Zaché Denis at globex.example',
+    ])
+    expect(stderr).toContain('1 row identifies nobody, the first in line 5.')
+  })
+
+  it('suppresses a person at their company, and not at its hoster', async () => {
+    const { entries } = await imported([
+      'Vorname;Nachname;Firma;Hoster',
+      'Arlene;Gerhold;Fjordkraft Systems;hetzner.example',
+    ])
+    expect(entries).toEqual(['person Arlene Gerhold at Fjordkraft Systems'])
+  })
+
   it('suppresses the person of a row, and the company of one without a person', async () => {
     expect(await imported(people)).toMatchObject({
       code: 0,

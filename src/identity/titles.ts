@@ -1,4 +1,4 @@
-import { once, withoutUndefined } from '../../api/values/objects.js'
+import { once, withoutUndefined } from '../api/values/objects.js'
 import words from './title-words.json' with { type: 'json' }
 
 /** What the title of a person says of their position, in the words of the filters; absent where it says nothing. */
