@@ -37,6 +37,8 @@ export interface SharedWorkPorts {
   readonly rowOf: (id: OperationId, input: Input, options?: CallOptions) => Promise<LookupRow | undefined>
   readonly find: (id: OperationId, row: LookupRow) => Promise<RowOutcome | undefined>
   readonly open: (id: OperationId) => Promise<{ readonly lookups: Lookups }>
+  /** Returns which contacts are about somebody suppressed. */
+  readonly areSuppressed: (contacts: readonly Fields[]) => Promise<readonly boolean[]>
   /** Stores a note of ours beside the answers of an operation, and finds it. */
   readonly keepNote: (id: OperationId, identity: string, body: object) => Promise<void>
   readonly findNote: (id: OperationId, identity: string) => Promise<unknown>
@@ -97,9 +99,17 @@ interface ClaimedRows {
   readonly accept: (works: ReadonlyMap<string | undefined, string>) => Promise<void>
 }
 
+interface SharedPart {
+  readonly id: string
+  readonly custom?: unknown
+  readonly isOwn: boolean
+  /** Whether it was not asked for because it is about somebody suppressed. */
+  readonly isHidden?: boolean
+}
+
 /** A request for several contacts of which some were paid for: the contacts as they were answered, and the job of the others. */
 interface SharedBulk {
-  readonly contacts: readonly { readonly id: string; readonly custom?: unknown; readonly isOwn: boolean }[]
+  readonly contacts: readonly SharedPart[]
   readonly rest?: string | undefined
 }
 
@@ -130,6 +140,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     open,
     keepNote,
     findNote,
+    areSuppressed,
     claimRows,
     itemsOfKey,
     sleep,
@@ -240,6 +251,8 @@ export function createSharedWork(ports: SharedWorkPorts) {
     const own = ownId(input, options)
     const { idempotencyKey: _, ...unkeyed } = options
     const items = await contactsOf(input, unkeyed)
+    const all = Array.isArray(input.contacts) ? input.contacts : []
+    const isHidden = await areSuppressed(all.map((one: unknown) => (isObject(one) ? one : {})))
     // What was stored when the key was first used, and is so no more.
     const startedFor = async (at: number): Promise<SharedJob> => {
       const { contacts, ...all } = input
@@ -252,7 +265,9 @@ export function createSharedWork(ports: SharedWorkPorts) {
     }
     const until = now() + longestInProgressMs
     while (now() < until) {
-      const jobs = await Promise.all(items.map(({ row }) => row && jobFor(row)))
+      const jobs = await Promise.all(
+        items.map(({ row }, at) => (isHidden[at] ? { result: hidden } : row && jobFor(row))),
+      )
       const missing = [...jobs.keys()].filter((at) => jobs[at] === undefined)
       const ofKey = await itemsOfKey(id, input, missing, options)
       if ('status' in ofKey) return ofKey
@@ -290,7 +305,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
         new Map(positions.map((at, index) => [items[at]?.row?.identity, works[index] ?? ''])),
       )
       if (reply && isWhole) return reply
-      const shown: { id: string; custom?: unknown; isOwn: boolean }[] = []
+      const shown: SharedPart[] = []
       for (const [at, { custom }] of items.entries()) {
         const work = works[positions.indexOf(at)]
         const named = custom === undefined ? {} : { custom }
@@ -299,7 +314,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
           const part = uuid()
           const job = jobs[at] ?? (await startedFor(at))
           await keepNote(jobsOf, identityOf(part), { ...job, ...named })
-          shown.push({ id: part, isOwn: true, ...named })
+          shown.push({ id: part, isOwn: true, isHidden: isHidden[at] === true, ...named })
         }
       }
       const bulk = { contacts: shown, rest: isObject(body) ? String(body.enrichment_id) : undefined }
@@ -309,14 +324,18 @@ export function createSharedWork(ports: SharedWorkPorts) {
     return toRefusal(new ApiError('lookup_in_progress', {}, { 'retry-after': '5' }), operation(id))
   }
   const answerBulk = (own: string, { contacts }: SharedBulk, isReplay: boolean): Reply => {
-    const stored = contacts.filter(({ isOwn }) => isOwn).length
+    const stored = contacts.filter((one) => one.isOwn && !one.isHidden).length
     const list = contacts.map(({ id, custom }) => ({
       enrichment_id: id,
       ...(custom === undefined ? {} : { custom }),
     }))
     const body = { enrichment_id: own, status: 'queued', contacts: list }
     const headers = {
-      ...(stored === list.length ? { age: '0', ...storedHeaders() } : partlyStored(stored, 0)),
+      ...(stored === list.length
+        ? { age: '0', ...storedHeaders() }
+        : stored > 0
+          ? partlyStored(stored, 0)
+          : {}),
       ...(isReplay ? replayedHeaders : {}),
     }
     return { status: operation('contacts.bulk_enrich').ok, body, headers, credits: 0 }

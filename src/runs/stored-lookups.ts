@@ -92,6 +92,8 @@ export interface SingleLookupPorts {
   readonly onWait?: () => void
   /** Returns what was stored as the target answers now, such as without people who were suppressed meanwhile. */
   readonly clean?: ((id: OperationId, reply: Reply) => Promise<Reply>) | undefined
+  /** Returns which contacts are about somebody suppressed: of a shared request for several, they are not asked for. */
+  readonly areSuppressed?: ((contacts: readonly Fields[]) => Promise<readonly boolean[]>) | undefined
   /** Called with when an answer was got; of several, the oldest of those that are stored. */
   readonly onStored?: (answeredAt: number, part?: StoredPart) => void
   /** Called when a paid answer could not be stored. */
@@ -486,6 +488,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         open: (id) => ownRun(id),
         keepNote,
         findNote,
+        areSuppressed: async (contacts) => (await ports.areSuppressed?.(contacts)) ?? [],
         claimRows: (...rows) => claimRows(...rows),
         itemsOfKey: (...items) => itemsOfKey(...items),
         sleep: ports.sleep,

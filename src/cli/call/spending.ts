@@ -376,6 +376,7 @@ export async function openStoredLookups(
         notBefore: await answersFrom(context),
       }
     }),
+    areSuppressed: async (contacts) => (await (await context.suppressor())?.areAskedAbout(contacts)) ?? [],
     clean: async (id, reply) => (await context.suppressor())?.reply(operation(id), reply) ?? reply,
     onAgain: target.kind === 'remote' ? () => context.notify(sentAgain) : undefined,
     onWait: () =>

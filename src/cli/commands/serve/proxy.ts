@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { compose } from '../../../api/calls/caller.js'
+import { compose, type Layer } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
 import type { Targets } from '../../../api/ports/ports.js'
 import { aborted, lazily, once } from '../../../api/values/objects.js'
@@ -134,9 +134,20 @@ async function openLayers(context: Context, apiKey: string, { work, stored }: Te
   const spending = createSpendingLayer(context)
   // Spending is recorded before the answer is stored, which no later lookup pays for: a kill in between loses neither.
   // Who is suppressed is hidden before an answer is stored; in what was stored before, the store does so.
-  const [unasked, unshown] = [notAskedAbout, notPassedOn].map((layer) => layer(() => context.suppressor()))
-  return [guard, own, unasked, stored.recall, limit.layer, stored.keep, unshown, spending, work.layer]
+  const unasked = notAskedAbout(() => context.suppressor())
+  const unshown = notPassedOn(() => context.suppressor())
+  // A job for several contacts has a place for each of them, so that who is suppressed is taken out where the job is made.
+  const isJob = (id: string): boolean => id === 'contacts.bulk_enrich'
+  const [before, after] = [onlyFor((id) => !isJob(id), unasked), onlyFor(isJob, unasked)]
+  return [guard, own, before, stored.recall, after, limit.layer, stored.keep, unshown, spending, work.layer]
 }
+
+const onlyFor =
+  (isFor: (id: string) => boolean, layer: Layer): Layer =>
+  (caller) => {
+    const layered = layer(caller)
+    return { ...caller, call: (id, ...call) => (isFor(id) ? layered : caller).call(id, ...call) }
+  }
 
 interface TeamLayers {
   readonly work: ProxiedWork

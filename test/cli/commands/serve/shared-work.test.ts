@@ -243,7 +243,7 @@ describe('work that members of a proxy start', () => {
   })
 
   it('hides whom the team suppresses in the job of a request for several, also one that is older', async () => {
-    const { me, you, work, proxy } = await team()
+    const { me, you, work, proxy, spent } = await team()
     const { enrichment_type, ...contact } = ann
     const bob = { ...contact, firstname: 'Bob' }
     const bulk = async (at: At, contacts: readonly object[]) =>
@@ -277,6 +277,35 @@ describe('work that members of a proxy start', () => {
         for (const path of [`/contacts/${id}`, `/contacts/${id}/single_enrich`])
           expect((await ask(at, path)).text).not.toContain('ann@')
     }
+    // Somebody who is suppressed with the company keeps the place, too, and nothing of it is sent.
+    await ends(proxy.machine.run('suppress add closed.example'), 0)
+    const shut = { ...contact, domain: 'closed.example', custom: { row: 7 } }
+    const before = await spent()
+    const key = { 'idempotency-key': 'shut' }
+    const mixed = () =>
+      ask(
+        you,
+        '/contacts/bulk_enrich',
+        { contacts: [shut, { ...contact, firstname: 'Dan' }], enrichment_type },
+        key,
+      )
+    const job = (await mixed()).json<Several>()
+    expect((await mixed()).json()).toEqual(job)
+    await work()
+    const { json: result } = await ask(you, `/contacts/${job.enrichment_id}`)
+    expect(result()).toMatchObject({
+      ...{ status: 'finished', total: 2, finished: 2 },
+      contacts: [
+        {
+          enrichment_id: job.contacts[0]?.enrichment_id,
+          status: 'finished',
+          message: 'The answer is about somebody who is suppressed',
+          custom: { row: 7 },
+        },
+        { enrichment_id: job.contacts[1]?.enrichment_id, status: 'finished' },
+      ],
+    })
+    expect((await spent()) - before).toBe(3)
     const contacts = [contact, bob].map((one) => `--contacts '${JSON.stringify(one)}'`).join(' ')
     const { stdout } = await ends(
       proxy.machine.run(`contacts waterfall --bulk ${contacts} --enrichment-type email --wait --json`, {
