@@ -142,11 +142,12 @@ const siteWord =
   /^(?:sites?|urls?|www|web(?:sites?|seiten?|adress\w*|address\w*|pages?|pagina|auftritt|prasenz|links?|urls?|domains?|adres)?|internet(?:adress\w*|seiten?|auftritt|prasenz|domain)?|seite|strona|strony|witryn\w*|pagina|sitio|sito|domein|domeinnaam|dominio|domini|domaine|domen\w|\w*(?:websites?|webseiten?|homepage|domains?|domane|domanenname|domainname))$/
 /** Words for somebody, or something, whose address a row may have beside that of its company. */
 const relation =
-  /suppl|vendor|lieferant|fourniss|proveedor|fornit|dostawc|leveranc|invest|bank|steuer|kanzlei|regist|konkur|wiederverk|host|heberg|shop|cdn|mail|login|portal|refer|backlink|found|gefunden|messe|event|besucht|visit|ats$|^ats/
+  /suppl|vendor|lieferant|fourniss|proveedor|fornit|dostawc|leveranc|invest|bank|steuer|kanzlei|regist|konkur|wiederverk|host|heberg|shop|cdn|login|portal|refer|backlink|found|gefunden|messe|event|besucht|visit|ats$|^ats/
 
 /** Whether the name of a column says that it holds websites, and nothing of whose they are. */
 export const isNamedForSites = (column: string): boolean =>
   !relation.test(normaliseName(column)) &&
+  !/mail/i.test(column) &&
   column
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
@@ -154,6 +155,17 @@ export const isNamedForSites = (column: string): boolean =>
     .toLowerCase()
     .split(/[^\p{L}]+/u)
     .some((word) => siteWord.test(word))
+
+/** Words for an address of email in the name of a column, and for somebody who works for the owner of the file, or for nobody else. */
+const mailWord = /mail|courriel|correo|posta|messag|^info|contact|kontakt|contatto/
+const colleague =
+  /owner|manager|betreu|opiekun|handlow|zustand|erstell|creat|bearbeit|verantwort|responsab|proprieta|eigenaar|beheer|gestor|agent|berater|consult|vertret|rep$|assign|zugewiesen|user|benutz|auth?or|modif|geander|privat|personal|perso$/
+
+/** Whether a column of email addresses has, by its name, those of the company of a row. */
+export const isAddressOfCompany = (column: string): boolean => {
+  const name = normaliseName(column)
+  return mailWord.test(name) && !colleague.test(name) && !relation.test(name)
+}
 
 /**
  * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so

@@ -3,6 +3,7 @@ import { resultOr } from '../../api/values/objects.js'
 import {
   columnNamed,
   familyNameIn,
+  isAddressOfCompany,
   isColumnName,
   isOwnColumn,
   isPhoneOfOthers,
@@ -83,7 +84,9 @@ export function mapColumns(
   const addresses =
     kind !== 'companies' || left.has('domain')
       ? []
-      : header.flatMap((_, at) => (toColumnKind(samples[at]) === 'email' ? [at] : []))
+      : header.flatMap((column, at) =>
+          toColumnKind(samples[at]) === 'email' && mayNameCompany(kind, column) ? [at] : [],
+        )
   if (addresses[0] !== undefined && findUnfilled(kind, columnOf)) columnOf.set('domain', addresses[0])
   checkRequired(kind, header, columnOf)
   const used = new Set(columnOf.values())
@@ -206,6 +209,7 @@ function guessFields(
   if (fitting && !isStanding) return [fitting]
   const isNamed = named.length > 0 || isUnnamed(column)
   if (held === undefined || held === 'person name') return []
+  if (held === 'email' && kind === 'companies' && !mayNameCompany(kind, column)) return []
   // Below a name that is no field's, values count that are all alike.
   const isElse = isColumnName(column) && !isProfileKind(held)
   if (
@@ -223,6 +227,10 @@ function guessFields(
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
   ]
 }
+
+/** Whether email addresses of a column may name the companies of its rows: others are those of account managers, say. */
+const mayNameCompany = (kind: RecordKind, column: string): boolean =>
+  isUnnamed(column) || matchFields(kind, column).length > 0 || isAddressOfCompany(column)
 
 /**
  * Returns how sure a column is by its values. Web addresses may be anything's: those that are not companies' own, or are somebody

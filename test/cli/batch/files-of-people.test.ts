@@ -150,6 +150,29 @@ describe('a file as people have it', () => {
     expect(ended.stderr).not.toContain('network_url=')
   })
 
+  it.each([
+    ['Nazwa;E-mail;Opiekun', 'A5;biuro@a5.example;kam@mine.example\nB5;;kam@mine.example', 'a5.example'],
+    ['Firma;E-Mail;Steuerberater E-Mail', 'A;info@a.example;x@tax.example\nB;;y@law.example', 'a.example'],
+    ['Ragione sociale;PEC;Email', 'A3 Srl;a@legalmail.it;info@a3.example\nB3;b@pec.it;', 'a3.example'],
+    ['Ragione sociale;Email', 'A3 Srl;info@a3.example\nB3;b@pec.it', 'a3.example'],
+  ])('with %s has companies of their own addresses alone', async (header, rows, domain) => {
+    here.write('in.csv', `${header}\n${rows}\n`)
+    await ends(here.run('data import companies in.csv'), 11)
+    const known = await here.json<{ domain: string }>(`accounts enrich --domain ${domain}`)
+    expect(known.domain).toBe(domain)
+    await ends(here.run('data import companies in.csv --json'), 11, 'Line 3')
+  })
+
+  it.each(['Betreuer', 'Zuständig', 'Erstellt von', 'Accountmanager', 'Hoster'])(
+    'with names of companies and %s identifies none',
+    async (column) => {
+      const of =
+        column === 'Hoster' ? ['hetzner.example', 'strato.example'] : ['a@mine.example', 'b@mine.example']
+      here.write('in.csv', `Firma;${column}\nA;${of[0]}\nB;${of[1]}\n`)
+      await ends(here.run('data import companies in.csv'), 2, 'No column identifies the companies')
+    },
+  )
+
   it('of companies without a website is imported with the domains of their own addresses', async () => {
     here.write(
       'in.csv',
