@@ -451,6 +451,9 @@ describe('work that members of a proxy start', () => {
     expect(await lost).toBe('lost')
     const proxy = await serve()
     onTestFinished(async () => void (await proxy.stop()))
+    // The key is still that of the request which the killed one was asked.
+    const others = { ...request, contacts: [contact, { ...contact, firstname: 'Cid' }] }
+    expect((await ask(you, '/contacts/bulk_enrich', others, headers)).status).toBe(409)
     const { enrichment_id: id } = (await several()).json<Job>()
     await ends(server.machine.run('engine jobs run'), 0)
     const found = ['ann', 'bob'].map((name) => ({ status: 'finished', email: `${name}@acme.example` }))
