@@ -179,6 +179,9 @@ export const enoughAnswers = 50
 /** Files from which on what they cost bounds what the next one costs in four of five cases. */
 export const enoughFiles = 9
 
+/** With fewer files, anything up to the maximum is expected. */
+const someFiles = 5
+
 /** Returns the credits to expect, and their range. */
 function expectedCredits(
   basis: Basis,
@@ -196,7 +199,8 @@ function expectedCredits(
   const [lowest, highest] = [Math.min(...rates) * lookups, Math.max(...rates) * lookups]
   const range: CreditRange = [
     bounded(lowest * (1 - outside)),
-    bounded(Math.max(highest, highest + (most - highest) * outside)),
+    // A few files that found little say nothing of how much the next one may find.
+    files < someFiles ? max : bounded(Math.max(highest, highest + (most - highest) * outside)),
   ]
   if (basis.kind === 'own') {
     const likely = bounded((lookups * credits) / answers)
