@@ -31,7 +31,7 @@ import {
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { checkNames, withoutBlanks } from '../api/validation/validate.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
-import { type Fields, isObject, once, resultOr } from '../api/values/objects.js'
+import { type Fields, getOrMake, isObject, once, resultOr } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { isHidden, isUnknown, judge, longestInProgressMs, type RowOutcome } from '../lookups/answer.js'
@@ -651,9 +651,17 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const inputs = inputsOfItems(input)
     const stored = outcomes.filter((one) => one !== undefined)
     const isKeyed = options.idempotencyKey !== undefined
-    if (stored.length === 0 && !isKeyed) return caller.call(id, input, options)
     const missing = [...outcomes.keys()].filter((at) => outcomes[at] === undefined)
-    const ofKey = await itemsOfKey(id, input, missing, options)
+    // Of equal items, however they are spelled, the first is sent and the others have its answer.
+    const firstOf = new Map<unknown, number>()
+    const equalOf = new Map<number, number>()
+    for (const at of missing) {
+      const identity = (await rowOf(itemOperation(id) ?? id, inputs[at] ?? {}, options))?.identity ?? at
+      const first = getOrMake(firstOf, identity, () => at)
+      if (first !== at) equalOf.set(at, first)
+    }
+    const asked = missing.filter((at) => !equalOf.has(at))
+    const ofKey = await itemsOfKey(id, input, asked, options)
     if ('status' in ofKey) return ofKey
     const { sent, settle } = ofKey
     if (stored.length === inputs.length) {
@@ -661,7 +669,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       const whole = replyOfItems(id, stored, options)
       return ofKey.isReplay ? { ...whole, headers: { ...whole.headers, ...replayedHeaders } } : whole
     }
-    const of = sent.length === 1 && !isKeyed ? recall(caller) : caller
+    const of = missing.length === 1 && !isKeyed ? recall(caller) : caller
     const read = (one: Reply) => bodyOf(one, names)
     const isWhole = sent.length === inputs.length
     const rest = withItems(input, (_, at) => sent.includes(at))
@@ -676,10 +684,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const results: unknown[] = outcomes.map((outcome) => outcome?.answer.body ?? null)
     for (const [index, at] of sent.entries()) results[at] = answers[index]
     // What was stored when the key was first used, and is so no more.
-    for (const at of missing.filter((one) => !sent.includes(one))) {
+    for (const at of asked.filter((one) => !sent.includes(one))) {
       const one = await recall(caller).call(itemOperation(id) ?? id, inputs[at] ?? {}, withoutKey(options))
       results[at] = isOk(one) ? read(one) : null
     }
+    for (const [at, first] of equalOf) if (!sent.includes(at)) results[at] = results[first]
     if (stored.length > 0) onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
     const { credits, replayed } = reply
     const headers = stored.length === 0 ? {} : partlyStored(stored.length, clock.now() - oldestOf(stored))

@@ -211,8 +211,17 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
     const again = await several(other, ['b-two.example', domain], { 'idempotency-key': 'stored' })
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
     expect(await spent()).toBe(6)
-    await several(other, wanted, { ...keyed, 'cache-control': 'no-cache' })
+    // Two spellings of one are paid once.
+    await server.machine.fill('companies', 'name,domain\nD,d-four.example\nE,e-five.example\n')
+    const spelled = await several(other, ['d-four.example', 'e-five.example', 'D-Four.example'])
+    expect(spelled.body.results.map((one) => one?.domain)).toEqual([
+      'd-four.example',
+      'e-five.example',
+      'd-four.example',
+    ])
     expect(await spent()).toBe(8)
+    await several(other, wanted, { ...keyed, 'cache-control': 'no-cache' })
+    expect(await spent()).toBe(10)
   })
 
   it('is not paid for again where it is hidden in the answer to a request for several', async () => {
