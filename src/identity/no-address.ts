@@ -1,10 +1,10 @@
 /** Marks of what is hidden, as in `j***@acme.example`. */
 export const mask = /[*•●…]/
-const hiddenMailbox = /\.{2,}|x{3,}/
+const hiddenMailbox = /\.{2,}|x{3,}|_{3,}/
 
 /** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
 const noMailbox =
-  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$/
+  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$|^(?:unlock|reveal|upgrade)[._-]to[._-](?:see|view|reveal)$|^first[._-]?name[._-]?last[._-]?name$/
 const exampleMailbox =
   /^(?:e?mail|name|user(?:name)?|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?|test(?:[._-]?(?:user|mail|email))?\d*|example|sample|demo|foo|someone|somebody|abc|xyz|asdf)$/
 const exampleDomain =

@@ -67,7 +67,8 @@ export function isNothing(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isNothing)
   if (typeof value !== 'string') return value === null || value === false
   const words = value.trim()
-  return words === '' || isNothingWord(words) || nothingWords.has(words.toLowerCase().replace(/[_-]/g, ' '))
+  const bare = words.toLowerCase().replace(/^[<[(]|[>\])]$/g, '')
+  return words === '' || isNothingWord(words) || nothingWords.has(bare.replace(/[_-]/g, ' '))
 }
 
 /** Whether a value is one that a field can have: an address, a number, or any text that is not for none. */

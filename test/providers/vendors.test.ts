@@ -417,7 +417,8 @@ describe('an answer of a vendor', () => {
       'Available on paid plans',
     ],
     ...['no-email-found@acme.example', 'test@test.com', 'example@example.com', 'noreply@acme.example'],
-    ...['do-not-reply@acme.example', 'mailer-daemon@acme.example'],
+    ...['do-not-reply@acme.example', 'mailer-daemon@acme.example', 'j____@acme.example', '<hidden>'],
+    ...['unlock_to_see@acme.example', 'firstname.lastname@acme.example'],
   ])('that has %j for an address found nothing, at the cost that it names', async (email) => {
     const seen = await withAnswers(kind, () => [200, { email, credits: 0.5 }])
     expect(await find('King')).toMatchObject({ email: null, message: 'No data found' })
