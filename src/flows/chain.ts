@@ -221,8 +221,9 @@ function rowsAfter(
   step: RunStep,
   { line, fields, status, source, body, error }: OutputRow,
 ): readonly FlowRow[] {
-  // What passes by a step stays as it is.
-  if (status === 'skipped') return [{ line, fields }]
+  const isSearch = step.kind === 'lookup' && step.place === 'people'
+  // What passes by a step stays as it is. No row passes by a search of people: it is there, or has left.
+  if (status === 'skipped' && !isSearch) return [{ line, fields }]
   const isOn = fields !== undefined && (status === 'found' || status === 'not_found')
   if (step.kind !== 'lookup' && isDropped(body)) return [{ line, fields: undefined }]
   if (step.kind !== 'lookup')
@@ -235,7 +236,7 @@ function rowsAfter(
   if (place === 'records' && !isOn) throw new Refusal('flow.no_input', { status, error })
   if (place === 'records')
     return listIn(body).map((record, at) => ({ line: at + 1, fields: rowOfRecord(record) }))
-  if (place !== 'people')
+  if (!isSearch)
     return [{ line, fields: going && (body === undefined ? going : withResult(going, place, row, body)) }]
   const people = going ? listIn(body) : []
   // As many places for each company, so that a row has the same one whatever becomes of those before it.

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { GlobalOptions, Settings } from '../../../src/cli/context/context.js'
 import { homeOf, openSettings, readSettings } from '../../../src/cli/context/home.js'
+import { reportOf } from '../../../src/cli/messages.js'
 import { targetOf } from '../../../src/cli/target/resolve-target.js'
 import { ends, errorOf, machine, streamsOf } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -46,7 +47,14 @@ describe('the target', () => {
       slow: { max_wait: 60, timeout: 5 },
     },
   }
-  const chosen = (options: GlobalOptions, env = {}) => targetOf(options, env, settings)
+  /** Throws what a person is told. */
+  const chosen = (options: GlobalOptions, env = {}) => {
+    try {
+      return targetOf(options, env, settings)
+    } catch (error) {
+      throw Object.assign(new Error(), reportOf(error))
+    }
+  }
 
   it('chooses the local target by default', () => {
     expect(targetOf({}, {}, {})).toEqual({ kind: 'local' })
