@@ -220,7 +220,9 @@ export function toWholeName(full: string): string | undefined {
   const [before = '', behind] = name.split(',')
   if (isNobody(before)) return undefined
   const [first, last] = splitPersonName(full) ?? []
-  if (first !== undefined && !isOfSuffix) return `${first} ${last}`
+  // As it is written, with middle names, where the first name is first.
+  if (first !== undefined && !isOfSuffix)
+    return behind === undefined && name.startsWith(first) ? name : `${first} ${last}`
   return isOfSuffix || last !== undefined || behind === undefined ? name : undefined
 }
 
