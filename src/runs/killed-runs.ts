@@ -72,10 +72,11 @@ async function settleRun(
   const open = found ? await openRows() : []
   if (!found || open.length === 0) return
   const operation = rowOperation(found)
-  const { choices, member } = parseJson(run.request) as RecordedRequest
+  // Single lookups have no choices.
+  const { choices, member } = parseJson(run.request) as Partial<RecordedRequest>
   // The engine was not asked, and does not know whether somebody else was.
-  if (choices.isOutward) return
-  const hasQuota = operation.quota !== undefined && choices.maxProfiles !== undefined
+  if (choices?.isOutward) return
+  const hasQuota = operation.quota !== undefined && choices?.maxProfiles !== undefined
   const lookups = await openLookups(database, run, {
     now,
     budgets: hasQuota ? { quota: { most: 0, count: countResults(operation) } } : {},

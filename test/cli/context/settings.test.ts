@@ -52,7 +52,8 @@ describe('the target', () => {
     try {
       return targetOf(options, env, settings)
     } catch (error) {
-      throw Object.assign(new Error(), reportOf(error))
+      const report = reportOf(error)
+      throw Object.assign(new Error(), report, { exit: report?.exit_code })
     }
   }
 
