@@ -173,7 +173,7 @@ export type CreateConnector = (given: ConnectorGiven) => CrmConnector
 
 export interface ConnectorGiven {
   readonly key: string
-  /** By default the CRM's own address. */
+  /** By default the CRM's own address; without a slash at its end. */
   readonly baseUrl: string
   readonly http: CrmHttp
 }

@@ -121,7 +121,7 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
     pace: CrmPacing = pacing,
   ): Promise<CrmAnswer> {
     const { path, ...rest } = request
-    const url = baseUrl.replace(/\/+$/, '') + path
+    const url = baseUrl + path
     const answer = await http.send({ ...rest, url, headers: { authorization: `Bearer ${key}` } }, pace)
     if (answer === 'day') throw spentToday('hubspot', { ...limits, leftToday: 0 })
     learn(answer)

@@ -111,7 +111,7 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
     given: { readonly query?: Readonly<Record<string, string | undefined>>; readonly body?: unknown } = {},
   ): Promise<CrmAnswer> {
     const search = new URLSearchParams(withoutUndefined(given.query ?? {}) as Record<string, string>)
-    const url = `${baseUrl.replace(/\/+$/, '')}/api/${path}${search.size > 0 ? `?${search}` : ''}`
+    const url = `${baseUrl}/api/${path}${search.size > 0 ? `?${search}` : ''}`
     const headers = { 'x-api-token': key }
     // What is set or deleted twice is the same. A record that is created twice is there twice.
     const isRepeatable = method !== 'POST'

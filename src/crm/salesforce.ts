@@ -65,7 +65,6 @@ const alsoRead = {
 } as const
 
 export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmConnector {
-  const base = baseUrl.replace(/\/+$/, '')
   let limits: CrmLimits = { unit: 'requests' }
   const learn = ({ headers }: CrmAnswer) => {
     const [, used, perDay] = /api-usage=(\d+)\/(\d+)/.exec(headers['sforce-limit-info'] ?? '') ?? []
@@ -88,7 +87,7 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     if (session !== undefined) return session
     const [id, secret] = halvesOf(key)
     const form = { grant_type: 'client_credentials', client_id: id, client_secret: secret }
-    const url = `${base}/services/oauth2/token`
+    const url = `${baseUrl}/services/oauth2/token`
     const sent = { method: 'POST', url, headers: {}, body: form, isForm: true, isRepeatable: true } as const
     const answer = await http.send(sent, pacing)
     if (answer === 'day') throw spentToday('salesforce', { ...limits, leftToday: 0 })
@@ -103,7 +102,7 @@ export function createSalesforce({ key, baseUrl, http }: ConnectorGiven): CrmCon
     path: string,
     { body, isRepeatable }: { readonly body?: unknown; readonly isRepeatable: boolean },
   ): Promise<CrmAnswer> {
-    const url = `${base}${path}`
+    const url = `${baseUrl}${path}`
     const send = async () => {
       const headers = { authorization: `Bearer ${await token()}` }
       const answer = await http.send({ method, url, headers, body, isRepeatable }, pacing)

@@ -22,7 +22,7 @@ export async function connectorFor(
   const { clock, sleep, notify } = context
   const http = createCrmHttp({ crm, allow, clock, sleep, notify, signal })
   context.onClose(() => http.close())
-  return crmOf(crm).create({ key, baseUrl, http })
+  return crmOf(crm).create({ key, baseUrl: baseUrl.replace(/\/+$/, ''), http })
 }
 
 export interface OpenedCrm {

@@ -330,7 +330,5 @@ export function toPlace(run: number, ordinal: number): number {
   return place
 }
 
-export const toRunNumber = (place: number): number => Math.floor(place / rowsPerRun)
-
 /** Returns the first place of a run and the first one after it. */
 export const placesOf = (run: number): [number, number] => [toPlace(run, 0), toPlace(run + 1, 0)]

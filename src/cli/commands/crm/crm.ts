@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import {
@@ -14,16 +13,15 @@ import { countRecords, pull } from '../../../crm/mirror.js'
 import { crmNames } from '../../../runs/output/crm-names.js'
 import { holdRun } from '../../../runs/records.js'
 import type { Context } from '../../context/context.js'
-import { forgetKey, keyIn, storeKey } from '../../context/credentials.js'
+import { forgetKey, storeKey } from '../../context/credentials.js'
 import { connectorFor, openCrm, openCrmRecords, openMirror } from '../../context/crm.js'
-import { checkSecret } from '../../context/home.js'
-import { interruptible, readStdin, readText } from '../../context/io.js'
+import { interruptible } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import { keyOptions, readKey } from '../../options/key.js'
 import { isoTime, type OptionsOf, optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { printRecords } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
-import { askSecret } from '../../output/prompt.js'
 import { countOf, formatNumber } from '../../output/text.js'
 
 const crmArgument = `the CRM: ${crmNames.join(', ')}`
@@ -92,8 +90,7 @@ export const crmCommand: CommandFactory = ({ command, group }) =>
   ])
 
 const connectOptions = optionRows({
-  keyFile: ['<file>', 'read the key from a file'],
-  keyStdin: ['', 'read the key from stdin'],
+  ...keyOptions,
   baseUrl: ['<url>', 'another address of its API, such as that of a gateway'],
   allowTarget: [
     '<network>',
@@ -114,7 +111,7 @@ async function connect(
   if (baseUrl === undefined) throw new Refusal('crm.no_base_url', { crm })
   if (!/^https?:\/\//i.test(baseUrl)) throw new Refusal('crm.base_url', { baseUrl })
   if (/^http:/i.test(baseUrl) && allowTarget.length === 0) throw new Refusal('crm.plain', { baseUrl })
-  const key = await readKey(context, crm, options)
+  const key = await readKey(context, crm, options, new Refusal('crm.no_key', { crm }))
   const connector = await connectorFor(context, { crm, baseUrl, allow: allowTarget }, key)
   const { id, name, isLive, missing } = await connector.account()
   const keys: Partial<Record<CrmKind, string>> = {}
@@ -143,26 +140,6 @@ const shownAccount = ({ crm, account, name, isLive }: StoredAccount) => ({
   name,
   is: isLive ? 'LIVE' : 'SANDBOX',
 })
-
-/** Reads the key of a CRM: from a file, stdin or a person, never from an argument. */
-async function readKey(
-  context: Context,
-  crm: string,
-  { keyFile, keyStdin }: ConnectOptions,
-): Promise<string> {
-  const { streams } = context
-  if (keyFile !== undefined && keyStdin) throw new Refusal('usage.key_file_or_stdin')
-  if (keyFile !== undefined) checkSecret(resolve(streams.cwd, keyFile))
-  const text = keyStdin
-    ? await readStdin(streams, 64 * 1024)
-    : keyFile !== undefined
-      ? await readText(streams, resolve(streams.cwd, keyFile), '--key-file')
-      : await askSecret(context, `API key for ${crm}`, keyIn)
-  if (text === undefined) throw new Refusal('crm.no_key', { crm })
-  const key = keyIn(text, keyStdin ? 'stdin' : keyFile)
-  context.conceal(key)
-  return key
-}
 
 const pullAccount = (context: Context, crm: string, all: boolean) =>
   interruptible(context.streams, async (signal) => {

@@ -10,9 +10,8 @@ import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context } from '../../context/context.js'
-import { forgetKey, keyIn, storedKey, storeKey } from '../../context/credentials.js'
-import { checkSecret } from '../../context/home.js'
-import { readStdin, readText } from '../../context/io.js'
+import { forgetKey, storedKey, storeKey } from '../../context/credentials.js'
+import { readText } from '../../context/io.js'
 import {
   openAdmin,
   openEngineStore,
@@ -20,12 +19,12 @@ import {
   requireEngine,
 } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
+import { keyOptions, readKey } from '../../options/key.js'
 import { attribute } from '../../options/schema-options.js'
-import { type OptionsOf, optionRows } from '../../options/values.js'
+import { optionRows } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { fileOf, openFile } from '../../output/output.js'
 import { redactBody } from '../../output/print.js'
-import { askSecret } from '../../output/prompt.js'
 import { bars } from '../../output/records.js'
 import { formatNumber, type Look } from '../../output/text.js'
 
@@ -99,7 +98,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         const { checkKey, checkProvider, kindsOf } = await import('../../../providers/registry.js')
         const { allowTarget = [] } = options
         const { file } = await checkProvider(await readSource(context, source), source, allowTarget)
-        const key = await readKey(context, source, options)
+        const key = await readKey(context, source, options, new Refusal('usage.no_provider_key'))
         checkKey(file, key)
         await openAdmin(context, 'records')
         const registry = await openRegistry(context)
@@ -199,8 +198,7 @@ const allowTarget = [
 ] as const
 
 const addOptions = optionRows({
-  keyFile: ['<file>', 'read the key from a file'],
-  keyStdin: ['', 'read the key from stdin'],
+  ...keyOptions,
   allowTarget,
 })
 
@@ -242,26 +240,6 @@ async function readSource({ streams, notify }: Context, source: string): Promise
     return JSON.stringify(template.file, null, 2)
   }
   throw new Refusal('usage.no_template', { source, known: Object.keys(templates) })
-}
-
-/** Reads the key of a provider: from a file, stdin or a person, never from an argument. */
-async function readKey(
-  context: Context,
-  source: string,
-  { keyFile, keyStdin }: OptionsOf<typeof addOptions>,
-): Promise<string> {
-  const { streams } = context
-  if (keyFile !== undefined && keyStdin) throw new Refusal('usage.key_file_or_stdin')
-  if (keyFile !== undefined) checkSecret(resolve(streams.cwd, keyFile))
-  const text = keyStdin
-    ? await readStdin(streams, 64 * 1024)
-    : keyFile !== undefined
-      ? await readText(streams, resolve(streams.cwd, keyFile), '--key-file')
-      : await askSecret(context, `API key for ${source}`, keyIn)
-  if (text === undefined) throw new Refusal('usage.no_provider_key')
-  const key = keyIn(text, keyStdin ? 'stdin' : keyFile)
-  context.conceal(key)
-  return key
 }
 
 const toggle =
