@@ -28,21 +28,26 @@ const numbered =
   'name domain website first_name last_name full_name email phone company_name company_domain'.split(' ')
 
 /** The synonyms that are listed, with those that follow from others and that no field of the same record is listed with. */
-const byKind = once(() =>
-  Object.fromEntries(Object.entries(listed).map(([kind, fields]) => [kind, withDerived(kind, fields)])),
+const byKind = new Map(
+  Object.entries(listed).map(([kind, fields]) => [kind, once(() => withDerived(kind, fields))]),
 )
+
+const ofKind = (kind: string): SynonymsByField => byKind.get(kind)?.() ?? {}
 
 function withDerived(kind: string, fields: SynonymsByField): SynonymsByField {
   const isCompany = kind === 'companies'
   const all = isCompany
     ? Object.keys(fields)
     : [...new Set([...Object.keys(fields), ...Object.keys(fieldsOfCompany)])]
+  const names = Object.entries(fields).map(([field, known]) => ({ field, all: namesOf([[field, known]]) }))
   return Object.fromEntries(
     all.map((field) => {
-      const others = namesOf(Object.entries(fields).filter(([other]) => other !== field))
       const { likely = [], lastResort = [] } = fields[field] ?? {}
       const less = new Set([...likely, ...lastResort].map(normaliseName))
-      const isFree = (name: string) => !others.has(normaliseName(name)) && !less.has(normaliseName(name))
+      const isFree = (name: string) => {
+        const plain = normaliseName(name)
+        return !less.has(plain) && !names.some((other) => other.field !== field && other.all.has(plain))
+      }
       const own = fields[field] ?? {}
       const more = isCompany ? [] : (fieldsOfCompany[field]?.sure ?? [])
       const sure = [...(own.sure ?? []), ...more.filter(isFree)]
@@ -56,7 +61,7 @@ function withDerived(kind: string, fields: SynonymsByField): SynonymsByField {
 }
 
 /** Returns the synonyms of a field of companies, people, jobs or posts; empty when it has none. */
-export const synonymsOf = (kind: string, field: string): Synonyms => byKind()[kind]?.[field] ?? {}
+export const synonymsOf = (kind: string, field: string): Synonyms => ofKind(kind)[field] ?? {}
 
 /** Columns that every output has; input columns of these names are overwritten. */
 export const statusColumns = ['_status', '_error', '_credits', '_source'] as const
@@ -101,7 +106,7 @@ export const isOwnName = (cell: string): boolean => isOwnColumn(cell) || cell ==
 const namesOf = (fields: readonly (readonly [field: string, known: Synonyms])[]): ReadonlySet<string> =>
   new Set(fields.flatMap(([field, known]) => [field, ...Object.values(known).flat()]).map(normaliseName))
 
-const columnNames = once(() => namesOf(Object.values(byKind()).flatMap((of) => Object.entries(of))))
+const columnNames = once(() => namesOf(Object.keys(listed).flatMap((kind) => Object.entries(ofKind(kind)))))
 const namesOfPeople = once(() =>
   namesOf(
     ['first_name', 'last_name', 'full_name'].map((field) => [field, synonymsOf('people', field)] as const),
@@ -110,9 +115,14 @@ const namesOfPeople = once(() =>
 
 export const isColumnName = (name: string): boolean => columnNames().has(normaliseName(name))
 
+const namesOfKind = {
+  companies: once(() => namesOf(Object.entries(ofKind('companies')))),
+  people: once(() => namesOf(Object.entries(ofKind('people')))),
+}
+
 /** Whether a name is one of a column of companies or people, whatever it is in files of other records. */
 export const isNameOf = (kind: 'companies' | 'people', name: string): boolean =>
-  namesOf(Object.entries(byKind()[kind] ?? {})).has(normaliseName(name))
+  namesOfKind[kind]().has(normaliseName(name))
 
 /** Whether a column of this name may hold names of people. */
 export const isNameOfPeople = (name: string): boolean => namesOfPeople().has(normaliseName(name))

@@ -7,6 +7,7 @@ import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { findUnknown, refuseField, validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
+import { once } from '../../api/values/objects.js'
 import {
   columnNamed,
   familyNameIn,
@@ -432,7 +433,7 @@ function guesses(request: MappingRequest): Guess[] {
   const ranks = fields.map((field) => namesOfField(about, field))
   const companyNames = companyNamesIn(request)
   const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
-  const isOfPeople = about === 'companies' && names.some((name) => personNames.has(name))
+  const isOfPeople = about === 'companies' && names.some((name) => personNames().has(name))
   const familyName = about === 'people' ? familyNameIn(header, samples) : -1
   const isOfPerson = (name: string) => isOfPeople && (name === 'name' || name === 'country')
   const found = fields.flatMap((field, index) => {
@@ -528,10 +529,13 @@ function firstRowNotes({ header, samples }: MappingRequest): Note[] {
 }
 
 /** Names of columns with which a file is about people: its plain name and country are theirs, not their company's. */
-const personNames = new Set(
-  ['first_name', 'last_name']
-    .flatMap((field) => [field, ...(synonymsOf('people', field).sure ?? [])])
-    .map(normaliseName),
+const personNames = once(
+  () =>
+    new Set(
+      ['first_name', 'last_name']
+        .flatMap((field) => [field, ...(synonymsOf('people', field).sure ?? [])])
+        .map(normaliseName),
+    ),
 )
 
 const howNamed: readonly MappedColumn['by'][] = ['name', 'synonym', 'synonym', 'last resort']
