@@ -60,7 +60,11 @@ const idleModules = [
   'src/engine/jobs/payloads.ts',
   'src/engine/tables/providers.ts',
   'src/runs/bulk.ts',
+  'src/runs/find-run.ts',
   'src/runs/input/table.ts',
+  'src/runs/lists.ts',
+  'src/runs/output/crm-layout.ts',
+  'src/api/webhooks/signature.ts',
 ]
 
 /**
