@@ -168,12 +168,13 @@ class Runner {
   async #write(rowBatch: RowBatch): Promise<void> {
     await rowBatch.settled
     await this.#writer.kept().catch((error: unknown) => this.#stopReason.fail(error))
-    let rows = rowBatch.states.flatMap(outputRow)
+    const answered = rowBatch.states.filter(({ outcome }) => outcome !== undefined)
+    let rows = answered.flatMap(outputRow)
     try {
       rows = await withoutSuppressed(this.batch, rows)
       if (this.#isWritable && rows.length > 0) {
         await this.batch.writer.write(rows)
-        for (const row of rows) this.#tally.add(row)
+        for (const [at, row] of rows.entries()) this.#tally.add(row, answered[at]?.ordinal ?? 0)
         for (const { outcome, leftOut } of rowBatch.states)
           if (leftOut.length > 0 && outcome && outcome.answer.status !== 'invalid')
             this.#tally.leftOut.addRow(leftOut)
@@ -241,7 +242,7 @@ class Runner {
     const rows_left = total === undefined ? null : total - written.rows
     return {
       ...written,
-      invalid_reasons: reasons.counts,
+      ...reasons,
       not_understood: leftOut.counts,
       not_asked: [...notAsked.values()],
       ...(suspect === undefined ? {} : { suspect }),

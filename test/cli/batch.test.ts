@@ -298,8 +298,8 @@ describe('rejects', () => {
     expect(JSON.parse(here.read('sum.json'))).toMatchObject({
       invalid: 2,
       invalid_reasons: [
-        { reason: '"Website" is empty', rows: 1 },
-        { reason: 'the row has 3 cells; the header has 2', rows: 1 },
+        { reason: '"Website" is empty', rows: 1, first_rows: [2] },
+        { reason: 'the row has 3 cells; the header has 2', rows: 1, first_rows: [4] },
       ],
       not_understood: [{ field: 'country', values: 2, sample: 'Narnia' }],
     })
@@ -328,7 +328,11 @@ describe('--summary-json', () => {
       stopped: null,
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0, known: 0, suppressed: 0 },
       written: null,
-      invalid_reasons: [{ reason: '"domain" is empty', rows: 1 }],
+      invalid_reasons: [{ reason: '"domain" is empty', rows: 1, first_rows: [4] }],
+      without_result: [
+        { status: 'not_found', reason: 'No company found', rows: 1, first_rows: [2] },
+        { status: 'invalid', reason: '"domain" is empty', rows: 1, first_rows: [4] },
+      ],
       not_asked: [],
       not_understood: [],
       oldest_in_store: null,

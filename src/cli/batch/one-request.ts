@@ -84,6 +84,7 @@ function createReport(
   return {
     ...emptyReport,
     ...counts,
+    without_result: counts.invalid_reasons.map((one) => ({ status: 'invalid' as const, ...one })),
     found: isDone ? items.length : 0,
     failed: isDone ? 0 : items.length,
     live: items.length,

@@ -258,6 +258,7 @@ export async function withSummary(
 export const emptyReport: RunReport = {
   ...noRows,
   invalid_reasons: [],
+  without_result: [],
   not_understood: [],
   not_asked: [],
   seconds: 0,

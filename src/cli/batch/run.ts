@@ -97,7 +97,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
 
 function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
   const rows = ['rows', 'found', 'not_found', 'invalid', 'failed', 'skipped', 'known', 'suppressed'] as const
-  const others = ['credits', 'not_asked', 'suspect', 'output', 'partial'] as const
+  const others = ['without_result', 'credits', 'not_asked', 'suspect', 'output', 'partial'] as const
   log?.write('result', { run: run.id, ...pickFields(report, [...rows, ...others]) })
   log?.spend(report.credits - report.credits_before)
 }

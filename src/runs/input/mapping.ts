@@ -25,7 +25,7 @@ import {
 } from '../../csv/names.js'
 import { checkCalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toCountryCode } from '../../identity/country.js'
-import { splitPersonName, toPersonName } from '../../identity/name.js'
+import { isNothing, splitPersonName, toPersonName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
@@ -676,6 +676,8 @@ export function createRowReader(
   }
 
   const lastOf = mapping.columns.find(({ part }) => part === 'last')
+  /** The full name of the row whose input was made last. It is validated next. */
+  let fullName = ''
   /** Whether a row has a full name that cannot be split, and nothing else that says whom it is about. */
   const isUnsplit = (input: Input): boolean =>
     lastOf !== undefined &&
@@ -686,6 +688,7 @@ export function createRowReader(
     /** Leaves out cells that are not understood, where the row can be looked up without them. */
     input: (cells: readonly string[], leaveOut?: LeaveOut): Input => {
       let input = read(cells)
+      fullName = (lastOf && cells[lastOf.at]?.trim()) ?? ''
       if (name !== undefined && domain !== undefined) {
         const both = toNameAndDomain(input[name])
         if (both) input = { ...input, [name]: both.name, [domain]: input[domain] ?? both.domain }
@@ -725,7 +728,7 @@ export function createRowReader(
     validate: (input: Input): void => {
       const field = input === fitting ? undefined : fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
-      if (isUnsplit(input)) throw refuseField(lastOf?.field ?? '', unsplit)
+      if (isUnsplit(input)) throw refuseField(lastOf?.field ?? '', whyUnsplit(fullName))
       // Its other filters would find people anywhere.
       if (mappable && !mappable.some((one) => input[one] !== undefined))
         throw new ApiError('bad_request', {
@@ -737,7 +740,12 @@ export function createRowReader(
   }
 }
 
-const unsplit = 'is blank, or may be split in several ways: give first and last names columns of their own'
+function whyUnsplit(name: string): string {
+  if (name === '' || isNothing(name)) return 'is empty'
+  return /\s/.test(name)
+    ? 'may be split in several ways: give first and last names columns of their own'
+    : 'is one name alone: a first and a last name are needed'
+}
 
 /** Whether a cell of a domain is a remark, and no address. */
 const isText = (cell: unknown): boolean =>

@@ -20,21 +20,43 @@ export interface RunStop {
 /** Reasons counted apart; a reason can quote a cell, and memory has to stay constant. */
 const maxReasons = 50
 
-export class ReasonCounter {
-  readonly #rows = new Map<string, number>()
+/** Rows named of each reason. */
+const maxFirstRows = 20
 
-  add(text: string): void {
-    const reason = this.#rows.has(text) || this.#rows.size < maxReasons ? text : 'Other reasons'
-    this.#rows.set(reason, (this.#rows.get(reason) ?? 0) + 1)
+export interface ReasonCount {
+  readonly reason: string
+  readonly rows: number
+  /** The first of the rows, counted from 1 after the header; absent where their numbers are not known. */
+  readonly first_rows?: readonly number[]
+}
+
+export class ReasonCounter {
+  readonly #counts = new Map<string, { rows: number; readonly first: number[] }>()
+
+  add(text: string, row?: number): void {
+    const reason = this.#counts.has(text) || this.#counts.size < maxReasons ? text : 'Other reasons'
+    const count = this.#counts.get(reason) ?? { rows: 0, first: [] }
+    count.rows++
+    if (row !== undefined && count.first.length < maxFirstRows) count.first.push(row)
+    this.#counts.set(reason, count)
   }
 
   /** Returns the counts, the most frequent reason first. */
-  get counts() {
-    return [...this.#rows].map(([reason, rows]) => ({ reason, rows })).sort((a, b) => b.rows - a.rows)
+  get counts(): readonly ReasonCount[] {
+    return [...this.#counts]
+      .map(([reason, { rows, first }]) => ({
+        reason,
+        rows,
+        ...(first.length > 0 ? { first_rows: first } : {}),
+      }))
+      .sort((a, b) => b.rows - a.rows)
   }
 }
 
-export type ReasonCount = Readonly<ReasonCounter['counts'][number]>
+/** Rows with the same status and no result, and why. */
+export interface RowsWithout extends ReasonCount {
+  readonly status: RowStatus
+}
 
 /** A data vendor that could not be asked about a number of rows, and why. */
 export interface SkippedRows extends SkippedVendor {
@@ -102,6 +124,8 @@ export interface RunReport extends Counts {
   readonly seconds: number
   /** Why rows are invalid, the most frequent reason first. */
   readonly invalid_reasons: readonly ReasonCount[]
+  /** All rows that have no result, by their status and the reason. */
+  readonly without_result: readonly RowsWithout[]
   /** Data vendors that could not be asked about rows of this execution of the run. */
   readonly not_asked: readonly SkippedRows[]
   /** Absent where the server's answers all belonged to their requests. */
@@ -136,7 +160,7 @@ const countOf = { live: 'live', team: 'team', store: 'stored', duplicate: 'dupli
 
 /** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */
 export class Tally {
-  readonly reasons = new ReasonCounter()
+  readonly #reasons = new Map<RowStatus, ReasonCounter>()
   /** Cells that written rows were looked up without. */
   readonly leftOut = new LeftOutCounter()
   /** By vendor and reason. */
@@ -148,16 +172,30 @@ export class Tally {
 
   constructor(private readonly total: number | undefined) {}
 
-  /** Counts a row that is in the output. */
-  add(row: OutputRow): void {
-    count(this.#written, row.status, row.source)
-    if (row.status === 'invalid') this.reasons.add(row.error ?? '')
-    const { body, source } = row
+  /** Counts a row that is in the output: that at an ordinal of the rows looked up. */
+  add(row: OutputRow, ordinal: number): void {
+    const { body, source, status, error } = row
+    count(this.#written, status, source)
+    if (status !== 'found') {
+      const reasons = this.#reasons.get(status) ?? new ReasonCounter()
+      reasons.add(error ?? '', ordinal + 1)
+      this.#reasons.set(status, reasons)
+    }
     // Hardly any has it, and every row comes by.
     const hasVendors = source === 'live' && typeof body === 'object' && body !== null && 'not_asked' in body
     for (const { provider, reason } of hasVendors ? notAskedIn(body) : []) {
       const key = `${provider} ${reason}`
       this.notAsked.set(key, { provider, reason, rows: (this.notAsked.get(key)?.rows ?? 0) + 1 })
+    }
+  }
+
+  /** Returns why rows are invalid, and why any have no result. */
+  get reasons(): Pick<RunReport, 'invalid_reasons' | 'without_result'> {
+    return {
+      invalid_reasons: this.#reasons.get('invalid')?.counts ?? [],
+      without_result: [...this.#reasons].flatMap(([status, { counts }]) =>
+        counts.map((one) => ({ status, ...one })),
+      ),
     }
   }
 

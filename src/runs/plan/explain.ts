@@ -46,7 +46,8 @@ export function explainRows(
     const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
     const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
     if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
-    if (!missing) return nameFields(sentence, nameOf)
+    // One column may hold two fields, as that of full names does.
+    if (!missing) return nameFields(sentence, nameOf).replace(/("[^"]+") and \1/g, '$1')
     const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
     const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
     return [...blank, ...absent].join('; ')

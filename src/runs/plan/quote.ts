@@ -274,7 +274,7 @@ class Counter {
     const meant = unskipped.filter(({ row }) => isKnown?.(row.cells) !== true)
     const prepared = meant.filter((state) => {
       const problem = prepare(this.counting, this.counting.table.header, state)
-      if (problem !== undefined) this.reasons.add(problem)
+      if (problem !== undefined) this.reasons.add(problem, state.ordinal + 1)
       else this.leftOut.addRow(state.leftOut)
       if (problem === undefined && isEmailOnly?.(state.input)) counted.email_only++
       return problem === undefined

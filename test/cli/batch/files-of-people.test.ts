@@ -137,11 +137,20 @@ describe('a file as people have it', () => {
 
   it('with a full name of several words says in its row why it is not looked up', async () => {
     const caller = everything()
-    const csv = 'Full Name;Company\nFoo Bar Baz;Acme\nJo Doe;Beta\n'
+    const csv = 'Full Name;Company\nFoo Bar Baz;Acme\nJo Doe;Beta\n;Gamma\nBo;Delta\n'
     const { stderr } = await batch('leads enrich', csv, '-o out.csv', caller)
     expect(caller.asked).toHaveLength(1)
     expect(stderr).toContain('"Full Name" holds full names')
-    expect(here.read('out.csv')).toContain('""Full Name"" is blank, or may be split in several ways')
+    const reasons = here
+      .read('out.csv')
+      .split('\n')
+      .map((line) => /""Full Name""[^"]*/.exec(line)?.[0])
+    expect(reasons.slice(1, 5)).toEqual([
+      '""Full Name"" may be split in several ways: give first and last names columns of their own',
+      undefined,
+      '""Full Name"" is empty',
+      '""Full Name"" is one name alone: a first and a last name are needed',
+    ])
   })
 
   it('without a column that could be looked up is refused, and no column is proposed that cannot be', async () => {

@@ -44,8 +44,8 @@ describe('the quote of a batch', () => {
         },
         unknown: [],
         invalid_reasons: [
-          { reason: '"Website" is empty', rows: 1 },
-          { reason: 'the row has 3 cells; the header has 2', rows: 1 },
+          { reason: '"Website" is empty', rows: 1, first_rows: [4] },
+          { reason: 'the row has 3 cells; the header has 2', rows: 1, first_rows: [5] },
         ],
       },
     })

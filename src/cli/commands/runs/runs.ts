@@ -182,7 +182,9 @@ async function countLookups(run: Run, { runs }: RunRecords) {
     answers
       .filter(({ status }) => wanted.length === 0 || wanted.includes(status))
       .reduce((sum, { lookups }) => sum + Number(lookups), 0)
-  const { identity } = operations().find(({ id }) => id === run.operation)?.batch ?? {}
+  // The rows of a file are looked up by another operation of the same command, the waterfall by the one that waits.
+  const command = operations().find(({ id }) => id === run.operation)?.command
+  const { identity } = operations().find((row) => row.batch && row.command === command)?.batch ?? {}
   const findsEmails = identity !== undefined && ['person', 'contact', 'email'].includes(identity)
   return {
     total: of(),
