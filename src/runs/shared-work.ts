@@ -199,8 +199,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
   /** Returns each contact of a request for several as a lookup of its own, as far as it is one. */
   const contactsOf = ({ contacts, ...all }: Input, options?: CallOptions) =>
     Promise.all(
-      (Array.isArray(contacts) ? contacts : []).map(async (contact: unknown) => ({
-        custom: isObject(contact) ? contact.custom : undefined,
+      listOf({ contacts }).map(async (contact) => ({
         row: isObject(contact)
           ? await lookupOf('contacts.enrich', { ...all, ...contact }, options)
           : undefined,
@@ -251,8 +250,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     const own = ownId(input, options)
     const { idempotencyKey: _, ...unkeyed } = options
     const items = await contactsOf(input, unkeyed)
-    const all = Array.isArray(input.contacts) ? input.contacts : []
-    const isHidden = await areSuppressed(all.map((one: unknown) => (isObject(one) ? one : {})))
+    const isHidden = await areSuppressed(listOf(input).map((one) => (isObject(one) ? one : {})))
     // What was stored when the key was first used, and is so no more.
     const startedFor = async (at: number): Promise<SharedJob> => {
       const { contacts, ...all } = input
@@ -284,7 +282,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
         await sleep(busyMs)
         continue
       }
-      const contacts = Array.isArray(input.contacts) ? input.contacts : []
+      const contacts = listOf(input)
       const rest = isWhole ? input : { ...input, contacts: sent.map((at) => contacts[at]) }
       const reply =
         sent.length === 0 && !isWhole
@@ -305,23 +303,63 @@ export function createSharedWork(ports: SharedWorkPorts) {
         new Map(positions.map((at, index) => [items[at]?.row?.identity, works[index] ?? ''])),
       )
       if (reply && isWhole) return reply
-      const shown: SharedPart[] = []
-      for (const [at, { custom }] of items.entries()) {
-        const work = works[positions.indexOf(at)]
-        const named = custom === undefined ? {} : { custom }
-        if (work !== undefined) shown.push({ id: work, isOwn: false, ...named })
-        else {
-          const part = uuid()
-          const job = jobs[at] ?? (await startedFor(at))
-          await keepNote(jobsOf, identityOf(part), { ...job, ...named })
-          shown.push({ id: part, isOwn: true, isHidden: isHidden[at] === true, ...named })
-        }
-      }
-      const bulk = { contacts: shown, rest: isObject(body) ? String(body.enrichment_id) : undefined }
-      await keepNote(jobsOf, identityOf(own), { bulk })
-      return answerBulk(own, bulk, reply?.headers['idempotent-replayed'] !== undefined)
+      return keepBulk(
+        own,
+        reply,
+        isHidden,
+        (at) => works[positions.indexOf(at)] ?? jobs[at] ?? startedFor(at),
+        input,
+      )
     }
     return toRefusal(new ApiError('lookup_in_progress', {}, { 'retry-after': '5' }), operation(id))
+  }
+  /** Keeps a job of the proxy for several contacts: of each the work that `reply` has accepted, or what stands for it. */
+  const keepBulk = async (
+    own: string,
+    reply: Reply | undefined,
+    isHidden: readonly boolean[],
+    partAt: (at: number) => string | SharedJob | Promise<SharedJob>,
+    input: Input,
+  ): Promise<Reply> => {
+    const contacts: SharedPart[] = []
+    for (const [at, contact] of listOf(input).entries()) {
+      const custom = isObject(contact) ? contact.custom : undefined
+      const named = custom === undefined ? {} : { custom }
+      const part = await partAt(at)
+      if (typeof part === 'string') contacts.push({ id: part, isOwn: false, ...named })
+      else {
+        const id = uuid()
+        await keepNote(jobsOf, identityOf(id), { ...part, ...named })
+        contacts.push({ id, isOwn: true, isHidden: isHidden[at] === true, ...named })
+      }
+    }
+    const body = reply && bodyOf(reply)
+    const bulk = { contacts, rest: isObject(body) ? String(body.enrichment_id) : undefined }
+    await keepNote(jobsOf, identityOf(own), { bulk })
+    return answerBulk(own, bulk, reply?.headers['idempotent-replayed'] !== undefined)
+  }
+  /**
+   * Starts the work of several contacts whatever is stored. Whoever is suppressed is not asked for, and has a place in the job
+   * all the same.
+   */
+  const beginAnew = async (
+    send: (input: Input) => Promise<Reply>,
+    input: Input,
+    options: CallOptions,
+  ): Promise<Reply> => {
+    const contacts = listOf(input)
+    const isHidden = await areSuppressed(contacts.map((one) => (isObject(one) ? one : {})))
+    if (!isHidden.includes(true)) return send(input)
+    const own = ownId(input, options)
+    const sent = [...contacts.keys()].filter((at) => !isHidden[at])
+    const reply =
+      sent.length === 0 ? undefined : await send({ ...input, contacts: sent.map((at) => contacts[at]) })
+    const works = reply && isOk(reply) ? acceptedIn(bodyOf(reply)) : []
+    if (reply && works.length !== sent.length) return reply
+    // The same request under the same key has the same job.
+    const before = options.idempotencyKey === undefined ? undefined : await findJob(own)
+    if (before?.bulk) return answerBulk(own, before.bulk, true)
+    return keepBulk(own, reply, isHidden, (at) => works[sent.indexOf(at)] ?? { result: hidden }, input)
   }
   const answerBulk = (own: string, { contacts }: SharedBulk, isReplay: boolean): Reply => {
     const stored = contacts.filter((one) => one.isOwn && !one.isHidden).length
@@ -391,6 +429,7 @@ export function createSharedWork(ports: SharedWorkPorts) {
     lookupOf,
     begin,
     beginBulk,
+    beginAnew,
     read,
     /** Returns what a request for several contacts is in line for. */
     linesOf: async (input: Input, options: CallOptions): Promise<readonly string[]> => [
@@ -435,6 +474,8 @@ export function createSharedWork(ports: SharedWorkPorts) {
     },
   }
 }
+
+const listOf = ({ contacts }: Input): readonly unknown[] => (Array.isArray(contacts) ? contacts : [])
 
 const keyOfWork = (key: string): string => `work ${createHash('sha256').update(key).digest('hex')}`
 

@@ -19,7 +19,7 @@ import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
 import { callItems } from '../api/calls/items.js'
 import { isInProgress } from '../api/calls/retry.js'
 import { renameIn, type WireNames } from '../api/calls/wire-names.js'
-import { inputsOfItems, isPriced } from '../api/operations/facts.js'
+import { inputsOfItems, isPriced, startsSeveral } from '../api/operations/facts.js'
 import {
   itemOperation,
   notFoundCode,
@@ -29,7 +29,7 @@ import {
   rowOperation,
 } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
-import { checkNames, withoutBlanks } from '../api/validation/validate.js'
+import { checkNames, isWellFormed, withoutBlanks } from '../api/validation/validate.js'
 import { parseExact, toCanonicalJson, toJson } from '../api/values/json.js'
 import { type Fields, getOrMake, isObject, once, resultOr } from '../api/values/objects.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
@@ -106,6 +106,8 @@ interface KeyNote {
   readonly of?: string
   readonly sent: readonly number[]
 }
+
+const noteLifeMs = 30 * 86_400_000
 
 export type SingleLookups = ReturnType<typeof createSingleLookups>
 
@@ -192,7 +194,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       chargesOnce: !isServerName(target),
       notBefore,
       isAlive: (holder, connection) => locks.isHeld(holder, connection),
-      maxAgeMs,
+      // Notes and jobs are found also where no answer is taken.
+      maxAgeMs: maxAgeMs === 0 ? noteLifeMs : maxAgeMs,
     }
     return { of: { operation: id, target, workspace, profile }, options }
   }
@@ -276,8 +279,9 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     await own.lookups.keepSingle(noteRow(own.next++, identity), answer)
   }
   const findNote = async (id: OperationId, identity: string): Promise<unknown> => {
-    await ownRun(id)
-    return (await find(id, noteRow(-1, identity)))?.answer.body
+    const { lookups } = await ownRun(id)
+    const [outcome] = await lookups.peek([noteRow(-1, identity)])
+    return outcome?.answer.body
   }
   /** Claims a lookup, or returns the answer that an equal one brought meanwhile; a refusal where one is under way for too long. */
   const claim = async (
@@ -522,7 +526,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const [first] = outcomes
     const isOfKey = outcomes.every(({ key }) => key === first?.key)
     const isOfPayer = outcomes.every(({ payer }) => payer === first?.payer)
-    const body = { results: outcomes.map(({ answer }) => answer.body ?? null) }
+    const body = { results: outcomes.map(({ answer }) => answer.body ?? null), credits_used: 0 }
     const answer = { status: 'found', error: null, body, credits: 0 } as const
     const key = isOfKey ? (first?.key ?? null) : null
     const payer = isOfPayer ? (first?.payer ?? null) : null
@@ -727,6 +731,57 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const isStored = isFromStore(reply) || partIn(reply) !== undefined || (shared && readsShared(id))
     return ports.clean && isStored ? ports.clean(id, reply) : reply
   }
+  /** Answers a lookup from the store, or sends it. Of equal ones, this process sends one at a time. */
+  const answerOne = async (
+    caller: Caller,
+    asked: LookupRow,
+    isWork: boolean,
+    ...[id, input, options = {}]: Parameters<Caller['call']>
+  ): Promise<Reply> => {
+    // Of one contact, work and a lookup that is answered at once are not sent at the same time.
+    const line = `${isWork ? 'contacts.enrich_sync' : id} ${asked.identity}`
+    for (;;) {
+      const stored = isWork ? undefined : await find(id, asked)
+      if (stored) {
+        onStored?.(stored.storedAt ?? clock.now())
+        return replyOf(id, stored, options)
+      }
+      const other = underWay.get(line)
+      if (!other) break
+      await other
+    }
+    const done = Promise.withResolvers<void>()
+    underWay.set(line, done.promise)
+    try {
+      const ask = () =>
+        shared && isWork
+          ? shared.begin(caller, asked, id, input, options)
+          : send(caller, line, asked, id, input, options)
+      return await ask().catch((error: unknown) => {
+        // It is refused before it is sent.
+        if (!startOver(error)) throw error
+        return ask()
+      })
+    } finally {
+      underWay.delete(line)
+      done.resolve()
+    }
+  }
+  /** Answers a lookup under a key that is for this request only, whatever of it is stored. */
+  const askUnderKey = async (
+    ask: () => Promise<Reply>,
+    ...[id, input, options]: Required<Parameters<Caller['call']>>
+  ): Promise<Reply> => {
+    const read = () => itemsOfKey(id, input, [0], options)
+    const ofKey = await read().catch((error: unknown) => {
+      if (!startOver(error)) throw error
+      return read()
+    })
+    if ('status' in ofKey) return ofKey
+    const reply = await ask()
+    await ofKey.settle(reply).catch(onFault)
+    return reply
+  }
   const recallAny: Layer = (caller) => {
     const { refusedNow } = caller
     return {
@@ -738,6 +793,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       }),
       call: async (id, input, options = {}) => {
         const item = itemOperation(id)
+        const isWork = shared !== undefined && isShared(id)
+        const isSeveral = shared !== undefined && startsSeveral(operation(id))
+        // What the target refuses as it stands is refused by the target, whatever of it is stored.
+        if ((item || isWork || isSeveral) && !isWellFormed(await shapeOf(id), input))
+          return isWork || isSeveral ? startAnew(caller, id, input, options) : caller.call(id, input, options)
         if (item && !isAnswered(options)) return caller.call(id, input, await anewUnder(id, input, options))
         if (item) {
           const askItems = () => recallItems(caller, item, id, input, options)
@@ -747,11 +807,14 @@ export function createSingleLookups(ports: SingleLookupPorts) {
           })
         }
         if (shared && readsShared(id)) return shared.read(caller, id, input, options)
-        const isWork = shared !== undefined && isShared(id)
-        if (shared && id === 'contacts.bulk_enrich')
-          return isAnswered(options) && !shared.isHeard(input)
-            ? inLine(await shared.linesOf(input, options), () => shared.beginBulk(caller, id, input, options))
-            : startAnew(caller, id, input, await anewUnder(id, input, options))
+        if (isSeveral) {
+          if (isAnswered(options) && !shared.isHeard(input))
+            return inLine(await shared.linesOf(input, options), () =>
+              shared.beginBulk(caller, id, input, options),
+            )
+          const anew = await anewUnder(id, input, options)
+          return shared.beginAnew((rest) => startAnew(caller, id, rest, anew), input, anew)
+        }
         if (isWork && !isAnswered(options)) return startAnew(caller, id, input, options)
         const asked = !isAnswered(options)
           ? undefined
@@ -759,34 +822,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
             ? await shared.lookupOf(id, input, options)
             : await rowOf(id, input, options)
         if (!asked) return caller.call(id, input, options)
-        // Of one contact, work and a lookup that is answered at once are not sent at the same time.
-        const line = `${isWork ? 'contacts.enrich_sync' : id} ${asked.identity}`
-        for (;;) {
-          const stored = isWork ? undefined : await find(id, asked)
-          if (stored) {
-            onStored?.(stored.storedAt ?? clock.now())
-            return replyOf(id, stored, options)
-          }
-          const other = underWay.get(line)
-          if (!other) break
-          await other
-        }
-        const done = Promise.withResolvers<void>()
-        underWay.set(line, done.promise)
-        try {
-          const ask = () =>
-            isWork
-              ? shared.begin(caller, asked, id, input, options)
-              : send(caller, line, asked, id, input, options)
-          return await ask().catch((error: unknown) => {
-            // It is refused before it is sent.
-            if (!startOver(error)) throw error
-            return ask()
-          })
-        } finally {
-          underWay.delete(line)
-          done.resolve()
-        }
+        const ask = () => answerOne(caller, asked, isWork, id, input, options)
+        const { idempotencyKey: key } = options
+        // Work has a note of its own of what its key is for.
+        if (isWork || !answersKeys || key === undefined) return ask()
+        return inLine([keyDigest(options)], () => askUnderKey(ask, id, input, options))
       },
     }
   }

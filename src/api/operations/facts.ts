@@ -172,6 +172,10 @@ export function queryOf(fields: Fields): string {
 export const observedNote = 'Observed, not specified.'
 
 /** Returns whether a call can use up credits or a quota. */
+/** Whether a request starts one job for several contacts, which has a place for each of them. */
+export const startsSeveral = ({ needs, starts }: Pick<Facts, 'needs' | 'starts'>): boolean =>
+  starts !== undefined && needs === 'contacts'
+
 export const isMetered = (facts: Facts): boolean => isPriced(facts) || facts.quota !== undefined
 
 /** Returns whether a call can ever spend credits. */

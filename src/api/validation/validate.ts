@@ -251,6 +251,26 @@ function dropBlanks(
   )
 }
 
+/**
+ * Whether a request is of the form that its operation takes: its list has as many objects as may be, and what is to be echoed is
+ * an object. What they are filled with is not looked at.
+ */
+export function isWellFormed({ input: { shape } }: Input, input: unknown): boolean {
+  if (!isObject(input)) return false
+  const schemas: Schemas = shape
+  return Object.entries(schemas).every(([name, schema]) => {
+    const list = bare(schema)
+    if (!(list instanceof z.ZodArray && bare(list.element) instanceof z.ZodObject))
+      return name !== 'custom' || isEchoed(input.custom)
+    const items = input[name]
+    if (!Array.isArray(items) || !items.every(isObject)) return false
+    const issues = list.safeParse(items).error?.issues ?? []
+    return issues.every(({ path }) => path.length > 0) && items.every(({ custom }) => isEchoed(custom))
+  })
+}
+
+const isEchoed = (custom: unknown): boolean => isBlank(custom ?? null) || isObject(custom)
+
 /** Returns whether there are other spellings; without them the items of a list need not be read. */
 const hasAny = (aliases: Aliases): boolean => Object.keys(aliases).length > 0
 

@@ -1,6 +1,7 @@
 import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { callItems } from '../../api/calls/items.js'
+import { startsSeveral } from '../../api/operations/facts.js'
 import {
   areaOf,
   hiddenNote,
@@ -215,7 +216,7 @@ const keysIn = (field: string, item: unknown, around?: Iterable<string>): Readon
 /** Returns the answer to a request whose items are all suppressed. */
 function emptyReply(operation: Operation, items: readonly unknown[]): Reply {
   const gap = gaps[operation.id]
-  if (!gap || operation.id === 'contacts.bulk_enrich') return notFound(operation)
+  if (!gap || startsSeveral(operation)) return notFound(operation)
   return { status: operation.ok, body: { results: items.map(gap) }, headers: {}, credits: 0 }
 }
 
@@ -243,7 +244,7 @@ function withGaps(
   kept: readonly boolean[],
 ): Reply {
   const gap = gaps[operation.id]
-  const name = operation.id === 'contacts.bulk_enrich' ? 'contacts' : 'results'
+  const name = startsSeveral(operation) ? 'contacts' : 'results'
   const body = bodyOf(reply)
   if (!gap || !isOk(reply) || !isObject(body) || !Array.isArray(body[name])) return reply
   const answers = [...(body[name] as unknown[])]
@@ -273,6 +274,7 @@ export const notAskedAbout =
       if (!suppressor) return caller.call(id, input, options)
       const left = await suppressor.request(row, input)
       if ('reply' in left) return left.reply
+      if (left.input === input) return caller.call(id, input, options)
       return left.restore(await callItems(caller, bodyOf, id, left.input, options))
     },
   })

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { compose, type Layer } from '../../../api/calls/caller.js'
 import type { WireNames } from '../../../api/calls/wire-names.js'
+import { startsSeveral } from '../../../api/operations/facts.js'
+import { type Operation, operation } from '../../../api/operations/table.js'
 import type { Targets } from '../../../api/ports/ports.js'
 import { aborted, lazily, once } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
@@ -137,16 +139,15 @@ async function openLayers(context: Context, apiKey: string, { work, stored }: Te
   const unasked = notAskedAbout(() => context.suppressor())
   const unshown = notPassedOn(() => context.suppressor())
   // A job for several contacts has a place for each of them, so that who is suppressed is taken out where the job is made.
-  const isJob = (id: string): boolean => id === 'contacts.bulk_enrich'
-  const [before, after] = [onlyFor((id) => !isJob(id), unasked), onlyFor(isJob, unasked)]
+  const [before, after] = [onlyFor((one) => !startsSeveral(one), unasked), onlyFor(startsSeveral, unasked)]
   return [guard, own, before, stored.recall, after, limit.layer, stored.keep, unshown, spending, work.layer]
 }
 
 const onlyFor =
-  (isFor: (id: string) => boolean, layer: Layer): Layer =>
+  (isFor: (one: Operation) => boolean, layer: Layer): Layer =>
   (caller) => {
     const layered = layer(caller)
-    return { ...caller, call: (id, ...call) => (isFor(id) ? layered : caller).call(id, ...call) }
+    return { ...caller, call: (id, ...call) => (isFor(operation(id)) ? layered : caller).call(id, ...call) }
   }
 
 interface TeamLayers {

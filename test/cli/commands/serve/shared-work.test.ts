@@ -317,6 +317,45 @@ describe('work that members of a proxy start', () => {
     expect(stdout).not.toContain('ann@')
   })
 
+  it('gives whoever is suppressed a place in a job for several that is asked for anew or heard by a webhook', async () => {
+    const theirs = closeAfterTest(await receiveWebhooks(() => undefined))
+    const { me, you, work, proxy, spent } = await team(`${await deliverable()} --allow-target 127.0.0.0/8`)
+    await ends(proxy.machine.run('suppress add closed.example'), 0)
+    const { enrichment_type, ...contact } = ann
+    const shut = { ...contact, domain: 'closed.example', custom: { row: 1 } }
+    const contacts = [shut, { ...contact, custom: { row: 2 } }, shut]
+    const anew = { 'cache-control': 'no-cache' }
+    const none = { status: 'finished', message: 'The answer is about somebody who is suppressed' }
+    for (const [at, fields, headers] of [
+      [me, {}, anew],
+      [me, {}, { ...anew, 'idempotency-key': 'anew' }],
+      [me, { webhook_url: theirs.url }, {}],
+      [me, { webhook_url: theirs.url }, { 'idempotency-key': 'heard' }],
+    ] as const) {
+      const before = await spent()
+      const bulk = () => ask(at, '/contacts/bulk_enrich', { contacts, enrichment_type, ...fields }, headers)
+      const job = (await bulk()).json<Several>()
+      if ('idempotency-key' in headers) expect((await bulk()).json()).toEqual(job)
+      expect(job.contacts.map(({ custom }) => custom)).toEqual([{ row: 1 }, { row: 2 }, { row: 1 }])
+      await work()
+      const ids = job.contacts.map(({ enrichment_id: id }) => ({ enrichment_id: id }))
+      for (const one of [me, you])
+        expect((await ask(one, `/contacts/${job.enrichment_id}`)).json()).toMatchObject({
+          ...{ status: 'finished', total: 3, finished: 3 },
+          contacts: [
+            { ...ids[0], ...none, custom: { row: 1 } },
+            { ...ids[1], email: 'ann@acme.example', custom: { row: 2 } },
+            { ...ids[2], ...none, custom: { row: 1 } },
+          ],
+        })
+      expect((await spent()) - before).toBe(3)
+    }
+    const all = await ask(me, '/contacts/bulk_enrich', { contacts: [shut], enrichment_type }, anew)
+    const { enrichment_id: id } = all.json<Several>()
+    expect((await ask(me, `/contacts/${id}`)).json()).toMatchObject({ finished: 1, contacts: [none] })
+    expect(await spent()).toBe(12)
+  })
+
   it('refuses an idempotency key for another request, whatever of the first one was paid before', async () => {
     const { me, you, work, spent } = await team()
     const { enrichment_type, ...contact } = ann

@@ -162,6 +162,56 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
     expect(await spent()).toBe(1)
   })
 
+  it('refuses a key that was used for another lookup, whether that was answered from the store or not', async () => {
+    const { server, lookUp, other, spent, domain } = await both()
+    await server.machine.fill('companies', 'name,domain\nA,a-one.example\nB,b-two.example\n')
+    for (const one of [domain, 'a-one.example']) await lookUp(undefined, {}, one)
+    const before = await spent()
+    for (const [key, first, second] of [
+      ['stored', domain, 'a-one.example'],
+      ['stored-and-not', domain, 'b-two.example'],
+      ['paid', 'b-two.example', domain],
+    ] as const) {
+      const headers = { 'idempotency-key': key }
+      expect((await lookUp(other, headers, first)).status).toBe(200)
+      const reused = await lookUp(other, headers, second)
+      expect([reused.status, reused.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])
+      expect((await lookUp(other, headers, first)).status).toBe(200)
+    }
+    const [one, two] = await Promise.all(
+      [domain, 'a-one.example'].map((what) => lookUp(other, { 'idempotency-key': 'at-once' }, what)),
+    )
+    expect([one?.status, two?.status].sort()).toEqual([200, 409])
+    expect((await spent()) - before).toBe(1)
+  })
+
+  it('leaves a request that the server refuses as it stands to the server, whatever of it is stored', async () => {
+    const { baseUrl, other, server, lookUp, spent, domain, machine, given } = await both()
+    await lookUp()
+    // Somebody is suppressed who has nothing to do with it.
+    await ends(machine.run('suppress add nobody.example', { env: given }), 0)
+    const stored = { domain }
+    for (const [path, body] of [
+      ['/accounts/bulk_enrich', {}],
+      ['/accounts/bulk_enrich', { companies: [stored, stored] }],
+      ['/accounts/bulk_enrich', { accounts: [] }],
+      ['/accounts/bulk_enrich', { accounts: [stored] }],
+      ['/accounts/bulk_enrich', { accounts: [stored, null] }],
+      ['/accounts/bulk_enrich', { accounts: [stored, domain] }],
+      ['/accounts/bulk_enrich', { accounts: Array.from({ length: 101 }, () => stored) }],
+      ['/leads/bulk_enrich', {}],
+      ['/leads/bulk_enrich', { leads: 'text' }],
+      ['/contacts/bulk_enrich', { contacts: [stored, null], enrichment_type: ['email'] }],
+      ['/contacts/single_enrich', { ...stored, custom: 'text', enrichment_type: ['email'] }],
+    ] as const) {
+      const [at, direct] = [{ baseUrl, key: other }, server]
+      const [reply, own] = await Promise.all([at, direct].map((one) => ask(one, path, body)))
+      expect([path, body, reply?.status, reply?.text]).toEqual([path, body, own?.status, own?.text])
+      expect(own?.status).toBeGreaterThanOrEqual(400)
+    }
+    expect(await spent()).toBe(1)
+  })
+
   it('answers a request for several, item by item, in the words of the server', async () => {
     const { baseUrl, key, other, domain, server, lookUp, spent } = await both()
     await lookUp()
