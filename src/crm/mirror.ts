@@ -201,21 +201,29 @@ export async function* mirrored(
     yield portion.map(({ id, data }) => ({ id: String(id), values: JSON.parse(String(data)) as CrmValues }))
 }
 
-/** Returns what a person's company says of the person: people without an address are known by name and company. */
+/** Returns what the companies of some people say of them: people without an address are known by name and company. */
 async function companiesIn(
   database: Driver,
   { crm, identities }: Pick<CrmConnector, 'crm' | 'identities'>,
+  ids: readonly string[],
 ): Promise<ReadonlyMap<string, Fields>> {
-  const found = new Map<string, Fields>()
-  for await (const portion of mirrored(database, crm, 'companies'))
-    for (const { id, values } of portion) {
-      const [{ name, domain } = {}]: readonly Fields[] = identities('companies', values)
-      found.set(id, {
-        ...(name === undefined ? {} : { company_name: name }),
-        ...(domain === undefined ? {} : { company_domain: domain }),
-      })
-    }
-  return found
+  const sql = `SELECT id, data FROM crm_records WHERE crm = ? AND kind = 'companies'
+    AND id IN (SELECT value FROM json_each(?))`
+  const rows = await database.read((reads) =>
+    reads.all<{ id: string; data: string }>(sql, crm, JSON.stringify([...new Set(ids)])),
+  )
+  return new Map(
+    rows.map(({ id, data }) => {
+      const [{ name, domain } = {}]: readonly Fields[] = identities('companies', JSON.parse(data))
+      return [
+        id,
+        {
+          ...(name === undefined ? {} : { company_name: name }),
+          ...(domain === undefined ? {} : { company_domain: domain }),
+        },
+      ]
+    }),
+  )
 }
 
 /** Notes which company a person has been given. */
@@ -259,8 +267,9 @@ export async function mirrorList(
     names: [...new Set([idColumn, ...Object.keys(own), ...identifying[kind], ...alsoRead[kind]])],
     readAt: Number(last.until),
     async *rows() {
-      const companies = kind === 'people' ? await companiesIn(database, connector) : new Map<string, Fields>()
-      for await (const portion of mirrored(database, crm, kind))
+      for await (const portion of mirrored(database, crm, kind)) {
+        const ids = portion.flatMap(({ values }) => values[connector.company] ?? [])
+        const companies = await companiesIn(database, connector, kind === 'people' ? ids : [])
         yield portion.map(({ id, values }) => {
           const theirs = companies.get(values[connector.company] ?? '')
           const [first = {}, ...others] = identities(kind, values).map((one) => ({ ...theirs, ...one }))
@@ -268,6 +277,7 @@ export async function mirrorList(
             column === idColumn ? id : (values[column] ?? values[own[column] ?? ''] ?? '')
           return { line: null, fields: first, others, cell }
         })
+      }
     },
   }
 }

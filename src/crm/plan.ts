@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
 import { FooterCounter } from '../csv/footer.js'
-import { contradict, type Key, keysOf, keyText, type SubjectKind } from '../identity/keys.js'
+import { type Key, keysOf, type SubjectKind } from '../identity/keys.js'
 import { toDomain } from '../identity/value-kinds.js'
 import type { Match } from '../lists/list-index.js'
 import type { Table } from '../runs/input/table.js'
@@ -15,11 +15,13 @@ import {
   type CrmKind,
   type CrmRecord,
   type CrmValues,
+  crmKinds,
   idColumn,
   type PushMode,
 } from './connector.js'
 import { checkProperty, domainIn, mapPush, type PushMapping } from './mapping.js'
 import { dropRecords, mirroredOf, mirrorList, putRecords, scopeOf } from './mirror.js'
+import { type PlannedRow, PlannedRows } from './planned.js'
 
 /** What a person asks of a push, beside the file. */
 export interface PushAsked {
@@ -33,29 +35,10 @@ export interface PushAsked {
   readonly owner?: string | undefined
 }
 
-/** What becomes of a row, or of the company of a person. */
-export interface PlannedRow {
-  /** Its number, from 1, and its line in the file. */
-  readonly row: number
-  readonly line: number
-  action: 'create' | 'update' | 'same' | 'review' | 'suppressed' | 'invalid' | 'repeated'
-  id?: string | undefined
-  values: CrmValues
-  /** What the record has in place of `values`; empty is what it does not have. */
-  before: CrmValues
-  /** Why it is for a person to look at, or cannot be written. */
-  reason?: string | undefined
-  /** Of a person: the row of the company that is to be theirs, in `companies`. */
-  company?: PlannedRow | undefined
-  /** Whether the person has a company in the CRM already. */
-  hasCompany?: boolean
-}
-
 export interface PushPlan {
   readonly mapping: PushMapping
-  readonly rows: readonly PlannedRow[]
-  /** Companies of the people of a file: found, or to be created. */
-  readonly companies: readonly PlannedRow[]
+  /** What becomes of each row, and the companies of people: found, or to be created. */
+  readonly rows: PlannedRows
   /** Cells that a property does not take, by its name. */
   readonly leftOut: Readonly<Record<string, number>>
   readonly fileHash: string
@@ -73,7 +56,7 @@ export interface PlanPorts extends Pick<RunHome, 'onClose'> {
   readonly signal?: AbortSignal | undefined
 }
 
-type Draft = PlannedRow & { fields: Fields; company: PlannedRow | undefined }
+type Draft = PlannedRow & { fields: Fields }
 
 const rowsAtOnce = 500
 
@@ -105,11 +88,13 @@ export async function planPush(
   const people = kind === 'people' ? await matcherOf(ports, 'people') : undefined
   const companies = await matcherOf(ports, 'companies')
   const own = people ?? companies
-  const rows: PlannedRow[] = []
-  const companiesOf = new Seen('company')
-  const seen = new Seen(kind === 'people' ? 'person' : 'company')
-  const planned: PlannedRow[] = []
-  const taken = new Set<string>()
+  const subject = kind === 'people' ? 'person' : 'company'
+  const rows = new PlannedRows(
+    kind,
+    (of, values) =>
+      account.keys[of] === undefined && !connector.unique[of].some((name) => values[name] !== undefined),
+  )
+  ports.onClose(() => rows.close())
   const leftOut: Record<string, number> = {}
   const hash = createHash('sha256').update(JSON.stringify(table.header))
   const footer = new FooterCounter()
@@ -123,7 +108,7 @@ export async function planPush(
         number++
         if (footer.add(row)) continue
         const { cells, line } = row
-        const base = { row: number, line, before: {}, company: undefined }
+        const base = { row: number, line, before: {} }
         if (cells.length !== table.header.length) {
           drafts.push({
             ...base,
@@ -138,53 +123,37 @@ export async function planPush(
         for (const name of left) leftOut[name] = (leftOut[name] ?? 0) + 1
         const fields = mapping.identityOf(cells)
         const draft: Draft = { ...base, action: 'create', values, fields, id: mapping.idOf(cells) }
-        if (draft.id === undefined) identify(draft, own.find(fields), seen, keysOf(seen.kind, fields))
+        if (draft.id === undefined) identify(draft, own.find(fields), rows, subject, keysOf(subject, fields))
         drafts.push(draft)
         if (!people) continue
         const company = mapping.companyOf(cells)
-        if (company)
-          draft.company = companyFor(company, draft, companiesOf, planned, companies.find, connector)
+        if (company) draft.company = companyFor(company, draft, rows, companies.find, connector)
       }
       await withoutSuppressed(ports, drafts)
-      await readRecords(ports, kind, drafts, { ...asked, fields: named, owner }, mapping, taken)
-      for (const { fields: _, ...row } of drafts) rows.push(row)
+      await readRecords(ports, kind, drafts, { ...asked, fields: named, owner }, mapping, rows)
+      rows.put(kind, drafts)
     }
-  const needed = new Set(
-    rows.flatMap(({ action, company }) => (isWritten(action) && company ? [company] : [])),
-  )
-  const used = planned.filter((one) => needed.has(one))
-  await checkCompanies(ports, used)
-  for (const row of rows)
-    if (row.company?.action === 'invalid' || row.company?.action === 'suppressed') row.company = undefined
+  if (kind === 'people') {
+    rows.dropUnused()
+    await checkCompanies(ports, rows)
+    rows.dropCompanies()
+  }
   const fileHash = hash.digest('hex').slice(0, 32)
   const digest = createHash('sha256')
     .update(JSON.stringify([account.crm, account.account, asked, fileHash]))
     .update(JSON.stringify(mapping.columns.map(({ column, property }) => [column, property.name])))
-  for (const { row, action, id, values, before, hasCompany, company } of [...used, ...rows])
-    digest.update(
-      JSON.stringify([
-        row,
-        action,
-        id,
-        sorted(values),
-        sorted(before),
-        hasCompany,
-        company?.id,
-        company?.row,
-      ]),
-    )
+  for (const step of kind === 'people' ? crmKinds : [kind])
+    for (const portion of rows.portions(step))
+      for (const { row, action, id, values, before, hasCompany, company } of portion)
+        digest.update(JSON.stringify([row, action, id, sorted(values), sorted(before), hasCompany, company]))
   return {
     mapping,
     rows,
-    companies: used,
     leftOut,
     fileHash,
     digest: digest.digest('hex').slice(0, 12),
   }
 }
-
-const isWritten = (action: PlannedRow['action']): boolean =>
-  action === 'create' || action === 'update' || action === 'same'
 
 const sorted = (values: CrmValues) => Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1))
 
@@ -200,7 +169,13 @@ async function ownerOf(connector: CrmConnector, email: string): Promise<string> 
 }
 
 /** Says which record a row is, or that none is; what is not certain is for a person. */
-function identify(draft: Draft, match: Match, seen: Seen, keys: readonly Key[]): void {
+function identify(
+  draft: Draft,
+  match: Match,
+  rows: PlannedRows,
+  subject: SubjectKind,
+  keys: readonly Key[],
+): void {
   if (keys.length === 0) {
     draft.action = 'invalid'
     draft.reason = 'nothing in it says whom it is about'
@@ -214,48 +189,25 @@ function identify(draft: Draft, match: Match, seen: Seen, keys: readonly Key[]):
     return
   }
   if (match.verdict === 'yes') draft.id = id
-  const before = seen.find(keys)
+  const before = rows.find(subject, keys)
   if (before !== undefined) {
     draft.action = 'repeated'
     draft.reason = `the same as the row on line ${before.line}`
-  } else seen.add(keys, draft)
+  } else rows.see(subject, keys, draft)
 }
 
-/** The subjects of a file so far. */
-class Seen {
-  readonly #by = new Map<string, { readonly keys: readonly Key[]; readonly row: PlannedRow }>()
-
-  constructor(readonly kind: SubjectKind) {}
-
-  find(keys: readonly Key[]): PlannedRow | undefined {
-    for (const key of keys) {
-      const found = this.#by.get(keyText(this.kind, key))
-      if (found && !contradict(keys, found.keys, key.sort)) return found.row
-    }
-    return undefined
-  }
-
-  add(keys: readonly Key[], row: PlannedRow): void {
-    for (const key of keys) {
-      const text = keyText(this.kind, key)
-      if (!this.#by.has(text)) this.#by.set(text, { keys, row })
-    }
-  }
-}
-
-/** Returns the company of a person: one that is there, or one that is created because its domain is known. */
+/** Plans the company of a person: one that is there, or one that is created because its domain is known. Returns its row. */
 function companyFor(
   fields: Fields,
   { row, line }: PlannedRow,
-  seen: Seen,
-  planned: PlannedRow[],
+  rows: PlannedRows,
   find: (fields: Fields) => Match,
   { fields: names }: CrmConnector,
-): PlannedRow | undefined {
+): number | undefined {
   const keys = keysOf('company', fields)
   if (keys.length === 0) return undefined
-  const before = seen.find(keys)
-  if (before) return before
+  const before = rows.find('company', keys)
+  if (before) return before.row
   const match = find(fields)
   // It is not known which one is meant.
   if (match.among || match.verdict === 'maybe') return undefined
@@ -278,9 +230,9 @@ function companyFor(
     values,
     before: {},
   }
-  seen.add(keys, company)
-  planned.push(company)
-  return company
+  rows.see('company', keys, company)
+  rows.put('companies', [company])
+  return row
 }
 
 /** Leaves out whom nobody may contact; of a company that is suppressed nothing is created. */
@@ -318,7 +270,7 @@ async function readRecords(
   drafts: readonly Draft[],
   asked: Deciding,
   mapping: PushMapping,
-  taken: Set<string>,
+  rows: PlannedRows,
 ): Promise<void> {
   const { connector, database, now } = ports
   const properties = [
@@ -362,12 +314,11 @@ async function readRecords(
       draft.company = undefined
       continue
     }
-    if (record && taken.has(record.id)) {
+    if (record && !rows.take(record.id)) {
       draft.action = 'repeated'
       draft.reason = `another row is about the record ${record.id}, too`
       continue
     }
-    if (record) taken.add(record.id)
     decide(draft, record, asked, connector, kind)
   }
   if (kind === 'people') await readCompanies(connector, open)
@@ -421,9 +372,16 @@ async function readCompanies(connector: CrmConnector, drafts: readonly Draft[]):
  * Creates companies that are no longer there, though the last pull had them, where their domain is known. Creates none that is
  * suppressed.
  */
-async function checkCompanies(
+async function checkCompanies(ports: PlanPorts, rows: PlannedRows): Promise<void> {
+  for (const planned of rows.portions('companies')) {
+    await checkPortion(ports, planned)
+    rows.put('companies', planned)
+  }
+}
+
+async function checkPortion(
   { areSuppressed, connector, database }: PlanPorts,
-  planned: PlannedRow[],
+  planned: readonly PlannedRow[],
 ): Promise<void> {
   const ids = planned.flatMap(({ id }) => id ?? [])
   const there = new Set((await readAll(connector, 'companies', 'id', ids, [])).map(({ id }) => id))

@@ -1,6 +1,12 @@
 import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { keysOf, keyText } from '../identity/keys.js'
-import type { Connection, Driver } from '../storage/driver/connection.js'
+import {
+  type Connection,
+  type Driver,
+  portionsOf,
+  readBehind,
+  type StoredRow,
+} from '../storage/driver/connection.js'
 import type { StoredAccount } from './accounts.js'
 import {
   BatchRefused,
@@ -14,8 +20,8 @@ import {
   WriteLost,
 } from './connector.js'
 import { mirrored, mirroredOf, pullKind, putCompany, putRecords, scopeOf } from './mirror.js'
-import type { PlannedRow, PushAsked, PushPlan } from './plan.js'
-import { readAll } from './plan.js'
+import { type PushAsked, type PushPlan, readAll } from './plan.js'
+import type { PlannedPair, PlannedRow, RefusedRow, WriteStep } from './planned.js'
 
 // What is written is stored before it is sent, and its outcome after: whoever goes on after a kill knows what may have been
 // done, and looks for it by reading what is never behind.
@@ -36,8 +42,6 @@ export interface StoredPush {
 export interface PushRequest extends PushAsked {
   readonly digest: string
 }
-
-type WriteStep = CrmKind | 'association'
 
 export interface StoredWrite {
   readonly push: number
@@ -94,9 +98,52 @@ export async function listPushes(database: Driver, where = '', ...values: string
   return (await database.read((reads) => reads.all<PushRow>(sql, ...values))).map(toPush)
 }
 
-export async function listWrites(database: Driver, push: number): Promise<StoredWrite[]> {
-  const sql = 'SELECT * FROM crm_writes WHERE push = ? ORDER BY step, row'
-  return (await database.read((reads) => reads.all<WriteRow>(sql, push))).map(toWrite)
+/** Yields what a push wrote, in portions. `where` chooses among it. */
+export async function* writesOf(
+  database: Driver,
+  push: number,
+  where = 'TRUE',
+  limit = writesAtOnce,
+): AsyncGenerator<readonly StoredWrite[]> {
+  const read = (last: StoredRow | undefined) =>
+    database.read((reads) =>
+      readBehind(reads, {
+        table: 'crm_writes',
+        key: ['step', 'row'],
+        where: [`push = ? AND ${where}`, push],
+        last,
+        limit,
+      }),
+    )
+  for await (const portion of portionsOf(limit, read))
+    if (portion.length > 0) yield portion.map((row) => toWrite(row as unknown as WriteRow))
+}
+
+const writesAtOnce = 500
+
+/** Returns how many writes of a push have each state, by their actions. */
+export async function countWrites(database: Driver, push: number): Promise<readonly CountedWrites[]> {
+  const sql = 'SELECT action, state, count(*) AS count FROM crm_writes WHERE push = ? GROUP BY action, state'
+  const rows = await database.read((reads) => reads.all<CountedWrites>(sql, push))
+  return rows.map((one) => ({ ...one, count: Number(one.count) }))
+}
+
+interface CountedWrites extends Pick<StoredWrite, 'action' | 'state'> {
+  readonly count: number
+}
+
+/** Returns what a push wrote of some rows, by their numbers. */
+async function writesOfRows(
+  database: Driver,
+  push: number,
+  step: WriteStep,
+  rows: readonly { readonly row: number }[],
+): Promise<ReadonlyMap<number, StoredWrite>> {
+  const numbers = JSON.stringify(rows.map(({ row }) => row))
+  const sql = `SELECT * FROM crm_writes WHERE push = ? AND step = ?
+    AND row IN (SELECT atom FROM json_each(?))`
+  const found = await database.read((reads) => reads.all<WriteRow>(sql, push, step, numbers))
+  return new Map(found.map(toWrite).map((one) => [one.row, one]))
 }
 
 /** Returns the push that the same command began and did not finish. */
@@ -131,13 +178,6 @@ export interface PushPorts {
   /** Called when more rows are done. */
   onRows(rows: number): void
   readonly signal?: AbortSignal | undefined
-}
-
-/** A row that the CRM refused, in its own words. */
-export interface RefusedRow {
-  readonly row: number
-  readonly step: WriteStep
-  readonly error: string
 }
 
 export async function beginPush(
@@ -180,43 +220,40 @@ export const setPushState = (
     scopeOf(account.crm),
   )
 
-/** Writes what was planned: companies, then people, then which company each has. Returns the rows that were refused. */
-export async function executePush(
-  ports: PushPorts,
-  push: StoredPush,
-  plan: Pick<PushPlan, 'mapping' | 'rows' | 'companies'>,
-): Promise<readonly RefusedRow[]> {
-  const { database } = ports
-  const { kind } = plan.mapping
-  const refused: RefusedRow[] = []
-  const done = await listWrites(database, push.number)
-  const handled = (step: WriteStep) =>
-    new Map(
-      done.flatMap((one) => (one.step === step && one.state === 'done' ? [[one.row, one] as const] : [])),
-    )
-  let rows = 0
-  const writeAll = async (step: CrmKind, planned: readonly PlannedRow[]) => {
-    const before = handled(step)
-    for (const one of planned) one.id ??= before.get(one.row)?.record ?? undefined
-    const open = planned.filter(({ row }) => !before.has(row))
+/** Writes what was planned: companies, then people, then which company each has. The plan has what was refused. */
+export async function executePush(ports: PushPorts, push: StoredPush, { rows }: PushPlan): Promise<void> {
+  const { database, connector } = ports
+  const { kind } = rows
+  const size = connector.costs.write.records
+  let count = 0
+  const writeAll = async (step: CrmKind) => {
+    for (const portion of rows.portions(step))
+      for (const { row, state, record } of (
+        await writesOfRows(database, push.number, step, portion)
+      ).values())
+        if (state === 'done') rows.done(step, row, record)
     for (const action of ['create', 'update'] as const)
-      for (const portion of portionsOf(
-        ports,
-        step,
-        open.filter((one) => one.action === action),
-      )) {
+      for (const portion of rows.toWrite(step, action, size)) {
         const left = action === 'update' ? await unchangedOf(ports, step, portion) : portion
-        refused.push(...(await writeBatch(ports, push, step, action, left)))
-        rows += portion.length
-        ports.onRows(rows)
+        rows.refuse(await writeBatch(ports, push, step, action, left))
+        rows.put(step, portion)
+        count += portion.length
+        ports.onRows(count)
       }
   }
-  await writeAll('companies', kind === 'companies' ? plan.rows : plan.companies)
-  if (kind === 'people') {
-    await writeAll('people', plan.rows)
-    refused.push(...(await associateAll(ports, push, plan.rows, handled('association'))))
+  await writeAll('companies')
+  if (kind === 'companies') return
+  await writeAll('people')
+  for (const pairs of rows.pairs(push.request.mode, size)) {
+    const before = await writesOfRows(database, push.number, 'association', pairs)
+    rows.refuse(
+      await associate(
+        ports,
+        push,
+        pairs.filter(({ row }) => before.get(row)?.state !== 'done'),
+      ),
+    )
   }
-  return refused
 }
 
 /**
@@ -244,23 +281,6 @@ async function unchangedOf(
     if (left.length === 0) row.action = 'same'
     return left.length > 0
   })
-}
-
-/** Returns what is written at a time. What could not be found again for certain after a kill goes one by one. */
-function portionsOf(
-  { connector, account }: PushPorts,
-  step: CrmKind,
-  rows: readonly PlannedRow[],
-): readonly (readonly PlannedRow[])[] {
-  const size = connector.costs.write.records
-  const isCertain = ({ action, values }: PlannedRow) =>
-    action === 'update' ||
-    account.keys[step] !== undefined ||
-    connector.unique[step].some((name) => values[name] !== undefined)
-  const together = rows.filter(isCertain)
-  const portions: PlannedRow[][] = []
-  for (let from = 0; from < together.length; from += size) portions.push(together.slice(from, from + size))
-  return [...portions, ...rows.filter((one) => !isCertain(one)).map((one) => [one])]
 }
 
 function checkSignal({ signal }: Pick<PushPorts, 'signal'>): void {
@@ -360,11 +380,9 @@ async function sendRows(
   if (attempt >= mostAttempts)
     throw new Refusal('crm.unreachable', { crm: connector.crm, reason: 'answers are lost' })
   await settleOpen(ports)
-  const open = new Map(
-    (await listWrites(ports.database, push.number)).map((one) => [`${one.step} ${one.row}`, one]),
-  )
-  for (const row of lost) row.id = open.get(`${step} ${row.row}`)?.record ?? row.id
-  const again = lost.filter((row) => open.get(`${step} ${row.row}`)?.state !== 'done')
+  const open = await writesOfRows(ports.database, push.number, step, lost)
+  for (const row of lost) row.id = open.get(row.row)?.record ?? row.id
+  const again = lost.filter(({ row }) => open.get(row)?.state !== 'done')
   if (again.length === 0) return refused
   return [...refused, ...(await writeBatch(ports, push, step, action, again, attempt + 1))]
 }
@@ -434,58 +452,48 @@ async function mirrorWritten(
 }
 
 /** Gives people their companies, where they have none. */
-async function associateAll(
+async function associate(
   ports: PushPorts,
   push: StoredPush,
-  rows: readonly PlannedRow[],
-  before: ReadonlyMap<number, StoredWrite>,
+  planned: readonly PlannedPair[],
 ): Promise<readonly RefusedRow[]> {
   const { connector, database, now, account } = ports
-  const refused: RefusedRow[] = []
-  const { mode } = push.request
-  const open = rows.filter(({ row, action, id, company, hasCompany }) => {
-    const isMeant = action === 'create' || (mode !== 'create' && (action === 'update' || action === 'same'))
-    return isMeant && !before.has(row) && id !== undefined && company?.id !== undefined && hasCompany !== true
-  })
-  const size = connector.costs.write.records
-  for (let from = 0; from < open.length; from += size) {
-    checkSignal(ports)
-    const part = open.slice(from, from + size)
-    // Whoever got one meanwhile keeps it.
-    const companies = await connector.companiesOf(part.map(({ id }) => id ?? ''))
-    const pairs = part.flatMap(({ row, id = '', company }) =>
-      companies.has(id) ? [] : [{ ref: String(row), row, person: id, company: company?.id ?? '' }],
-    )
-    if (pairs.length === 0) continue
-    await database.transaction(async (connection) => {
-      for (const { row, person, company } of pairs)
-        await connection.run(
-          putSql,
-          push.number,
-          'association',
-          row,
-          'associate',
-          person,
-          JSON.stringify({ company }),
-          '{}',
-          now(),
-        )
-    }, scopeOf(account.crm))
-    await database.flush()
-    await associateEach(connector, pairs)
-    // A success does not say of each pair that it was done.
-    const after = await connector.companiesOf(pairs.map(({ person }) => person))
-    await database.transaction(async (connection) => {
-      for (const { row, person, company } of pairs)
-        if (after.get(person) === company) {
-          await connection.run(doneSql, person, '{}', now(), push.number, 'association', row)
-          await putCompany(connection, connector, person, company)
-        } else await connection.run(refusedSql, noCompany, now(), push.number, 'association', row)
-    }, scopeOf(account.crm))
+  checkSignal(ports)
+  if (planned.length === 0) return []
+  // Whoever got one meanwhile keeps it.
+  const companies = await connector.companiesOf(planned.map(({ person }) => person))
+  const pairs = planned.flatMap((one) =>
+    companies.has(one.person) ? [] : [{ ...one, ref: String(one.row) }],
+  )
+  if (pairs.length === 0) return []
+  await database.transaction(async (connection) => {
     for (const { row, person, company } of pairs)
-      if (after.get(person) !== company) refused.push({ row, step: 'association', error: noCompany })
-  }
-  return refused
+      await connection.run(
+        putSql,
+        push.number,
+        'association',
+        row,
+        'associate',
+        person,
+        JSON.stringify({ company }),
+        '{}',
+        now(),
+      )
+  }, scopeOf(account.crm))
+  await database.flush()
+  await associateEach(connector, pairs)
+  // A success does not say of each pair that it was done.
+  const after = await connector.companiesOf(pairs.map(({ person }) => person))
+  await database.transaction(async (connection) => {
+    for (const { row, person, company } of pairs)
+      if (after.get(person) === company) {
+        await connection.run(doneSql, person, '{}', now(), push.number, 'association', row)
+        await putCompany(connection, connector, person, company)
+      } else await connection.run(refusedSql, noCompany, now(), push.number, 'association', row)
+  }, scopeOf(account.crm))
+  return pairs.flatMap(({ row, person, company }) =>
+    after.get(person) === company ? [] : [{ row, step: 'association', error: noCompany }],
+  )
 }
 
 const noCompany = 'The CRM did not give the person this company.'
@@ -506,8 +514,8 @@ async function associateEach(connector: CrmConnector, pairs: readonly CrmAssocia
 /** Clocks differ by no more than this. */
 const clocksMs = 15 * 60_000
 
-const createdSql = `SELECT w.record FROM crm_writes w JOIN crm_pushes p ON p.number = w.push
-  WHERE p.crm = ? AND p.account = ? AND w.step = ? AND w.action = 'create' AND w.state <> 'sent' AND w.record IS NOT NULL`
+const createdSql = `SELECT 1 AS is_ours FROM crm_writes w JOIN crm_pushes p ON p.number = w.push
+  WHERE w.record = ? AND p.crm = ? AND p.account = ? AND w.step = ? AND w.action = 'create' AND w.state <> 'sent' LIMIT 1`
 const openSql = `SELECT w.* FROM crm_writes w JOIN crm_pushes p ON p.number = w.push
   WHERE p.crm = ? AND p.account = ? AND w.state = 'sent' ORDER BY w.push, w.step, w.row`
 
@@ -569,14 +577,12 @@ export async function settleOpen(
     const wants = connector.changesLag ? 'all' : 'changes'
     await pullKind(connector, kind, { database, now, onRecords: () => {}, signal: ports.signal }, wants)
     // Of namesakes, those whose writes were answered are not looked for.
-    const known = await database.read((reads) =>
-      reads.all<{ record: string }>(createdSql, crm, account.account, kind),
-    )
-    const created = new Set(known.map(({ record }) => record))
+    const isAnswered = async (id: string) =>
+      (await database.read((reads) => reads.get(createdSql, id, crm, account.account, kind))) !== undefined
     for await (const portion of mirrored(database, crm, kind))
       for (const { id, values } of portion)
         for (const one of left) {
-          if (outcome.has(one) || created.has(id) || !hasMirrored(connector, kind, values, one.fields))
+          if (outcome.has(one) || !hasMirrored(connector, kind, values, one.fields) || (await isAnswered(id)))
             continue
           const [record] = await connector.read(kind, 'id', [id], properties)
           if (record && isOurs(record, one) && ![...outcome.values()].some((each) => each?.id === id))

@@ -3,7 +3,7 @@ import type { CrmConnector, CrmKind, CrmRecord, CrmValues } from './connector.js
 import { BatchRefused } from './connector.js'
 import { dropRecords, mirroredOf, putRecords, scopeOf } from './mirror.js'
 import { readAll } from './plan.js'
-import { listWrites, type PushPorts, type StoredPush, type StoredWrite } from './push.js'
+import { countWrites, type PushPorts, type StoredPush, type StoredWrite, writesOf } from './push.js'
 
 /** What an undo left as it was. */
 export interface KeptWrite {
@@ -28,32 +28,32 @@ const setSql =
  */
 export async function undoPush(ports: PushPorts, push: StoredPush): Promise<Undone> {
   const { database, connector } = ports
-  const all = await listWrites(database, push.number)
-  const open = all.filter(({ state }) => state === 'done' || state === 'undoing')
-  const kept = all.flatMap((one): KeptWrite[] =>
-    one.state === 'kept' ? [{ step: one.step, record: one.record ?? '', reason: one.error ?? '' }] : [],
-  )
-  const earlier = all.filter(({ state }) => state === 'undone')
-  const count = {
-    restored: earlier.filter(({ action }) => action === 'update').length,
-    archived: earlier.filter(({ action }) => action === 'create').length,
-    dissociated: earlier.filter(({ action }) => action === 'associate').length,
-  }
-  count.dissociated += await dissociateAll(ports, push, open, kept)
-  for (const kind of ['people', 'companies'] as const) {
-    const own = open.filter(({ step }) => step === kind)
-    const { records } = connector.costs.write
-    for (let from = 0; from < own.length; from += records) {
+  const kept: KeptWrite[] = []
+  for await (const portion of writesOf(database, push.number, "state = 'kept'"))
+    for (const { step, record, error } of portion)
+      kept.push({ step, record: record ?? '', reason: error ?? '' })
+  const earlier = await countWrites(database, push.number)
+  const count = (of: StoredWrite['action']) =>
+    earlier.find(({ action, state }) => action === of && state === 'undone')?.count ?? 0
+  const counts = { restored: count('update'), archived: count('create'), dissociated: count('associate') }
+  const { records } = connector.costs.write
+  // What was undone is behind: the next portion has what is open still.
+  for (const step of ['association', 'people', 'companies'] as const)
+    for await (const part of writesOf(database, push.number, `step = '${step}' AND ${isOpen}`, records)) {
       if (ports.signal?.aborted) throw new Refusal('interrupted.push', { signal: ports.signal.reason })
-      const part = own.slice(from, from + records)
-      const { restored, archived } = await undoPart(ports, push, kind, part, kept)
-      count.restored += restored
-      count.archived += archived
-      ports.onRows(count.restored + count.archived)
+      if (step === 'association') {
+        counts.dissociated += await dissociate(ports, push, part, kept)
+        continue
+      }
+      const { restored, archived } = await undoPart(ports, push, step, part, kept)
+      counts.restored += restored
+      counts.archived += archived
+      ports.onRows(counts.restored + counts.archived)
     }
-  }
-  return { ...count, kept }
+  return { ...counts, kept }
 }
+
+const isOpen = "state IN ('done', 'undoing')"
 
 async function mark(
   { database, connector, now }: PushPorts,
@@ -68,41 +68,34 @@ async function mark(
   }, scopeOf(connector.crm))
 }
 
-async function dissociateAll(
+async function dissociate(
   ports: PushPorts,
   push: StoredPush,
-  open: readonly StoredWrite[],
+  part: readonly StoredWrite[],
   kept: KeptWrite[],
 ): Promise<number> {
   const { connector } = ports
-  const own = open.filter(({ step }) => step === 'association')
-  const { records } = connector.costs.write
-  let count = 0
-  for (let from = 0; from < own.length; from += records) {
-    const part = own.slice(from, from + records)
-    const companies = await connector.companiesOf(part.map(({ record }) => record ?? ''))
-    const still = part.filter(({ record, fields }) => companies.get(record ?? '') === fields.company)
-    const gone = part.filter((one) => !still.includes(one) && one.state === 'done')
-    await mark(ports, push, 'undoing', still)
-    await ports.database.flush()
-    const pairs = still.map(({ row, record, fields }) => ({
-      ref: String(row),
-      person: record ?? '',
-      company: fields.company ?? '',
-    }))
-    if (pairs.length > 0) await connector.dissociate(pairs)
-    await mark(
-      ports,
-      push,
-      'undone',
-      part.filter((one) => !gone.includes(one)),
-    )
-    const reason = 'it has another company now'
-    await mark(ports, push, 'kept', gone, new Map(gone.map((one) => [one, reason])))
-    for (const { step, record } of gone) kept.push({ step, record: record ?? '', reason })
-    count += part.length - gone.length
-  }
-  return count
+  const companies = await connector.companiesOf(part.map(({ record }) => record ?? ''))
+  const still = part.filter(({ record, fields }) => companies.get(record ?? '') === fields.company)
+  const gone = part.filter((one) => !still.includes(one) && one.state === 'done')
+  await mark(ports, push, 'undoing', still)
+  await ports.database.flush()
+  const pairs = still.map(({ row, record, fields }) => ({
+    ref: String(row),
+    person: record ?? '',
+    company: fields.company ?? '',
+  }))
+  if (pairs.length > 0) await connector.dissociate(pairs)
+  await mark(
+    ports,
+    push,
+    'undone',
+    part.filter((one) => !gone.includes(one)),
+  )
+  const reason = 'it has another company now'
+  await mark(ports, push, 'kept', gone, new Map(gone.map((one) => [one, reason])))
+  for (const { step, record } of gone) kept.push({ step, record: record ?? '', reason })
+  return part.length - gone.length
 }
 
 async function undoPart(

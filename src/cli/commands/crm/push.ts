@@ -5,17 +5,17 @@ import type { Fields } from '../../../api/values/objects.js'
 import { crmOf } from '../../../crm/accounts.js'
 import { type CrmKind, crmKinds, pushModes } from '../../../crm/connector.js'
 import { pull } from '../../../crm/mirror.js'
-import { type PlannedRow, type PushAsked, type PushPlan, planPush } from '../../../crm/plan.js'
+import { type PushAsked, type PushPlan, planPush } from '../../../crm/plan.js'
 import {
   beginPush,
+  countWrites,
   executePush,
   findUnfinished,
   listPushes,
-  listWrites,
-  type RefusedRow,
   type StoredPush,
   setPushState,
   settleOpen,
+  writesOf,
 } from '../../../crm/push.js'
 import { undoPush } from '../../../crm/undo.js'
 import type { CrmSettings } from '../../../flows/format.js'
@@ -120,7 +120,9 @@ async function findPush({ database }: Pick<OpenedCrm['records'], 'database'>, in
 }
 
 async function shownPush({ database, locks }: OpenedCrm['records'], one: StoredPush) {
-  const writes = await listWrites(database, one.number)
+  const writes = await countWrites(database, one.number)
+  const countIn = (isMeant: (state: string) => boolean) =>
+    writes.reduce((sum, { state, count }) => sum + (isMeant(state) ? count : 0), 0)
   const isDead = one.state === 'running' && !(await locks.isHeld(lockOf(one)))
   return {
     id: one.id,
@@ -129,15 +131,16 @@ async function shownPush({ database, locks }: OpenedCrm['records'], one: StoredP
     file: one.file,
     mode: one.request.mode,
     state: isDead ? 'stopped' : one.state,
-    written: writes.filter(({ state }) => state !== 'sent' && state !== 'refused').length,
-    refused: writes.filter(({ state }) => state === 'refused').length,
+    written: countIn((state) => state !== 'sent' && state !== 'refused'),
+    refused: countIn((state) => state === 'refused'),
     began_at: isoTime(one.beganAt),
     ended_at: isoTime(one.endedAt),
   }
 }
 
 async function detailsOf(context: Context, records: OpenedCrm['records'], one: StoredPush) {
-  const writes = (await listWrites(records.database, one.number)).map(({ push: _, sentAt, ...rest }) => ({
+  const all = (await Array.fromAsync(writesOf(records.database, one.number))).flat()
+  const writes = all.map(({ push: _, sentAt, ...rest }) => ({
     ...rest,
     sent_at: isoTime(sentAt),
   }))
@@ -188,18 +191,13 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
       dryRun,
       maxCreates: options.maxCreates ?? written.max_creates,
     }
-    const { plan, refused, push } = await pushTable(context, opened, table, given, signal)
-    await writeRows(context, table, paths.review, '--review', plan.rows.filter(isForReview), signal)
-    const failed = new Map(refused.map((one) => [one.row, one.error]))
-    const rejected = plan.rows.flatMap((row) => {
-      const error = failed.get(row.row) ?? (row.action === 'invalid' ? row.reason : undefined)
-      return error === undefined ? [] : [{ row: row.row, reason: error }]
-    })
-    await writeRows(context, table, paths.rejects, '--rejects', rejected, signal)
-    const report = summaryOf(opened, plan, refused, push, asked)
+    const { plan, push } = await pushTable(context, opened, table, given, signal)
+    await writeRows(context, table, paths.review, 'review', plan, signal)
+    await writeRows(context, table, paths.rejects, 'rejects', plan, signal)
+    const report = summaryOf(opened, plan, push, asked)
     const lines = describe(opened, plan, report, dryRun ? 'shown' : 'done')
     await print(context, report, { layout: () => `${lines.join('\n')}\n` })
-    return !dryRun && rejected.length + refused.length > 0 ? exitCodes.someFailed : exitCodes.ok
+    return !dryRun && report.invalid + report.refused > 0 ? exitCodes.someFailed : exitCodes.ok
   })
 }
 
@@ -228,15 +226,13 @@ export async function pushRows(
   return interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, crm, signal)
     const given = { ...asked, file: 'a flow', apply: undefined, dryRun: false, maxCreates }
-    const { plan, refused, push } = await pushTable(context, opened, table, given, signal)
-    const report = summaryOf(opened, plan, refused, push, asked)
+    const { plan, push } = await pushTable(context, opened, table, given, signal)
+    const report = summaryOf(opened, plan, push, asked)
     for (const line of describe(opened, plan, report, 'done')) context.notify(line)
-    for (const { error } of refused.slice(0, mostShown)) context.notify(`  refused: ${error}`)
-    return report.invalid + refused.length
+    for (const error of plan.rows.firstRefusals(mostShown)) context.notify(`  refused: ${error}`)
+    return report.invalid + report.refused
   })
 }
-
-const isForReview = ({ action }: PlannedRow): boolean => action === 'review'
 
 interface PushGiven extends PushAsked {
   readonly file: string
@@ -270,13 +266,13 @@ async function pushTable(
   } finally {
     reading.stop()
   }
-  const nothing = { plan, refused: [] as readonly RefusedRow[], push: undefined }
-  const creates = [...plan.rows, ...plan.companies].filter(({ action }) => action === 'create').length
+  const nothing = { plan, push: undefined }
+  const creates = plan.rows.countCreates()
   if (maxCreates !== undefined && creates > maxCreates && !dryRun)
     throw new Refusal('crm.too_many_creates', { creates, max: maxCreates })
   if (dryRun) return nothing
   const before = await findUnfinished(database, account, plan.fileHash, asked)
-  const writes = countWrites(plan, asked)
+  const writes = plan.rows.countWrites(asked.mode)
   if (apply !== undefined && apply !== plan.digest && apply !== before?.request.digest) {
     const all = await listPushes(database, 'WHERE crm = ? AND account = ?', account.crm, account.account)
     // Whoever repeats it after a kill does not know that it was done.
@@ -288,7 +284,7 @@ async function pushTable(
   if (apply === undefined) {
     if (!canAsk(context) && !context.globals.yes)
       throw new Refusal('crm.unconfirmed', { digest: plan.digest })
-    for (const line of describe(opened, plan, summaryOf(opened, plan, [], undefined, asked), 'asked'))
+    for (const line of describe(opened, plan, summaryOf(opened, plan, undefined, asked), 'asked'))
       context.notify(line)
     const where = `${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}`
     await confirm(context, `Write to ${where} of ${account.crm}?`, 'no')
@@ -307,13 +303,9 @@ async function pushTable(
   await setPushState({ database, account, now }, push, 'running')
   const progress = await startProgress(context, ({ rows }) => `${countOf(rows, 'row', 'rows')} written`)
   try {
-    const refused = await executePush(
-      { ...ports, onRows: (rows) => progress.update({ rows, total: writes }) },
-      push,
-      plan,
-    )
+    await executePush({ ...ports, onRows: (rows) => progress.update({ rows, total: writes }) }, push, plan)
     await setPushState({ database, account, now }, push, 'finished')
-    return { plan, refused, push }
+    return { plan, push }
   } catch (error) {
     await setPushState({ database, account, now }, push, 'stopped')
     throw error
@@ -322,56 +314,25 @@ async function pushTable(
   }
 }
 
-const countWrites = ({ rows, companies }: PushPlan, { mode }: PushAsked): number =>
-  [...rows, ...companies].filter(
-    ({ action, company, hasCompany }) =>
-      action === 'create' ||
-      action === 'update' ||
-      (mode !== 'create' && action === 'same' && company !== undefined && hasCompany === false),
-  ).length
-
 type Summary = ReturnType<typeof summaryOf>
 
 function summaryOf(
   { account, connector }: OpenedCrm,
   plan: PushPlan,
-  refused: readonly RefusedRow[],
   push: StoredPush | undefined,
   asked: PushAsked,
 ) {
-  const { rows, companies, leftOut, digest, mapping } = plan
-  // What was refused was not written.
-  const failed = new Set(refused.map(({ step, row }) => `${step} ${row}`))
-  const isWritten = (step: RefusedRow['step'], { row }: PlannedRow) => !failed.has(`${step} ${row}`)
-  const count = (action: PlannedRow['action'], of: readonly PlannedRow[] = rows) => {
-    const step = of === companies ? 'companies' : mapping.kind
-    return of.filter((one) => one.action === action && isWritten(step, one)).length
-  }
+  const { rows, leftOut, digest, mapping } = plan
   const { records, counts } = connector.costs.write
   const portions = (n: number) => Math.ceil(n / records)
-  const association = rows.filter(
-    (row) =>
-      row.company !== undefined &&
-      isWritten('companies', row.company) &&
-      isWritten('people', row) &&
-      isWritten('association', row) &&
-      (row.action === 'create' || (asked.mode !== 'create' && row.hasCompany === false)),
-  ).length
-  const creates = [count('create'), count('create', companies)]
-  const single = (kind: CrmKind, of: readonly PlannedRow[]) =>
-    of.filter(
-      ({ action, values }) =>
-        action === 'create' &&
-        account.keys[kind] === undefined &&
-        !connector.unique[kind].some((name) => values[name] !== undefined),
-    ).length
-  const one = single(mapping.kind, rows) + single('companies', companies)
-  const many = (creates[0] ?? 0) + (creates[1] ?? 0) - one
-  const requests = one + portions(many) + portions(count('update')) * 2 + portions(association) * 3
+  const create = rows.count('create')
+  const update = rows.count('update')
+  const newCompanies = mapping.kind === 'people' ? rows.count('create', 'companies') : 0
+  const association = rows.countAssociated(asked.mode)
+  const one = rows.countSingle()
+  const many = create + newCompanies - one
+  const requests = one + portions(many) + portions(update) * 2 + portions(association) * 3
   const { unit, perDay, leftToday } = connector.limits()
-  const reasons: Record<string, number> = {}
-  for (const { action, reason } of rows)
-    if (action === 'invalid' && reason !== undefined) reasons[reason] = (reasons[reason] ?? 0) + 1
   return {
     push: push?.id ?? null,
     digest,
@@ -380,18 +341,18 @@ function summaryOf(
     is: account.isLive ? 'LIVE' : 'SANDBOX',
     kind: mapping.kind,
     mode: asked.mode,
-    rows: rows.length,
-    create: count('create'),
-    update: count('update'),
-    same: count('same'),
-    review: count('review'),
-    suppressed: count('suppressed'),
-    repeated: count('repeated'),
-    invalid: count('invalid'),
-    refused: refused.length,
-    new_companies: count('create', companies),
+    rows: rows.countRows(),
+    create,
+    update,
+    same: rows.count('same'),
+    review: rows.count('review'),
+    suppressed: rows.count('suppressed'),
+    repeated: rows.count('repeated'),
+    invalid: rows.count('invalid'),
+    refused: rows.countRefused(),
+    new_companies: newCompanies,
     associated: association,
-    invalid_reasons: reasons,
+    invalid_reasons: rows.invalidReasons(),
     left_out: leftOut,
     mapping: Object.fromEntries(mapping.columns.map(({ column, property }) => [property.name, column])),
     company_columns: mapping.ofCompany,
@@ -448,9 +409,7 @@ function describe(
     lines.push(`  The company of a person <- ${report.company_columns.map((name) => `"${name}"`).join(', ')}`)
   if (!isDone && report.unused.length > 0) lines.push(`  Not written: ${report.unused.join(', ')}`)
   if (isDone) return report.push === null ? lines : [...lines, `To undo: prospect push undo ${report.push}`]
-  for (const { id, values, before, line } of plan.rows
-    .filter((one) => one.action === 'update')
-    .slice(0, mostShown))
+  for (const { id, values, before, line } of plan.rows.firstUpdates(mostShown))
     lines.push(
       `  line ${line}, record ${id}: ${Object.entries(values)
         .map(([property, value]) => {
@@ -482,12 +441,11 @@ async function writeRows(
   context: Context,
   table: Table,
   path: string | undefined,
-  option: string,
-  rows: readonly { readonly row: number; readonly reason?: string | undefined }[],
+  of: 'review' | 'rejects',
+  { rows }: PushPlan,
   signal: AbortSignal,
 ): Promise<void> {
   if (path === undefined) return
-  const reasons = new Map(rows.map(({ row, reason = '' }) => [row, reason]))
   const own = table.header.filter((name) => name !== reasonColumn)
   const header = [...own, reasonColumn]
   interface Kept {
@@ -504,13 +462,14 @@ async function writeRows(
     record: (kept: Kept) => Object.fromEntries(cellsOf(kept).map((cell, at) => [header[at], cell])),
   }
   const writer = createWriter(
-    await openFile(context, path, option, signal),
+    await openFile(context, path, `--${of}`, signal),
     rowFormats.csv.create<Kept>(layout),
   )
   let number = 0
   try {
     for await (const batch of table.rows()) {
       const kept: Kept[] = []
+      const reasons = rows.reasons(of, number + 1, number + batch.length)
       for (const { cells } of batch) {
         const reason = reasons.get(++number)
         if (reason !== undefined) kept.push({ cells, reason })
