@@ -44,7 +44,7 @@ const ours: Record<string, readonly string[]> = {
   crm: ['api', 'client', 'csv', 'identity', 'lists', 'runs', 'storage'],
   flows: ['api', 'crm/connector', 'csv', 'engine/credits/cost', 'identity', 'lists', 'lookups', 'runs'],
   reference: ['api'],
-  mcp: ['api', 'engine/credits/cost', 'reference'],
+  mcp: ['api', 'engine/credits/cost', 'reference', 'runs/output/crm-names'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],
   index: [
     'api',
@@ -66,6 +66,7 @@ const ours: Record<string, readonly string[]> = {
     'csv/cells',
     'mcp/session',
     'runs/output/columns',
+    'runs/output/crm-names',
   ],
   cli: [
     'api',
@@ -113,7 +114,7 @@ const others: Record<string, readonly string[]> = {
   http: ['@hono/node-server', 'node:'],
   lookups: ['better-sqlite3'],
   runs: ['better-sqlite3', 'zod', 'node:'],
-  crm: ['node:'],
+  crm: ['better-sqlite3', 'node:'],
   flows: ['yaml', 'zod', 'node:'],
   reference: ['zod'],
   mcp: ['@modelcontextprotocol/server', 'zod', 'node:'],

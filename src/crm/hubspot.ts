@@ -1,6 +1,6 @@
 import { Refusal } from '../api/calls/errors.js'
 import { type Fields, isObject, resultOr, withoutUndefined } from '../api/values/objects.js'
-import { listOf, timeOf, wholeIn } from './answers.js'
+import { limitsIn, listOf, timeOf, wholeIn } from './answers.js'
 import {
   BatchRefused,
   type ConnectorGiven,
@@ -91,14 +91,13 @@ const scopes: Readonly<Record<CrmKind, Readonly<Record<'read' | 'write' | 'schem
   },
 }
 
+const dailyHeaders = {
+  limit: 'x-hubspot-ratelimit-daily',
+  remaining: 'x-hubspot-ratelimit-daily-remaining',
+} as const
+
 export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnector {
   let limits: CrmLimits = { unit: 'requests' }
-  const learn = ({ headers }: CrmAnswer) => {
-    const perDay = wholeIn(headers['x-hubspot-ratelimit-daily'])
-    const leftToday = wholeIn(headers['x-hubspot-ratelimit-daily-remaining'])
-    if (perDay !== undefined || leftToday !== undefined)
-      limits = withoutUndefined({ unit: 'requests', perDay, leftToday }) as CrmLimits
-  }
   const pacing: CrmPacing = {
     pauseAfter: (answer) =>
       wholeIn(answer.headers['x-hubspot-ratelimit-remaining']) === 0 ? intervalOf(answer) : 0,
@@ -124,7 +123,7 @@ export function createHubspot({ key, baseUrl, http }: ConnectorGiven): CrmConnec
     const url = baseUrl + path
     const answer = await http.send({ ...rest, url, headers: { authorization: `Bearer ${key}` } }, pace)
     if (answer === 'day') throw spentToday('hubspot', { ...limits, leftToday: 0 })
-    learn(answer)
+    limits = limitsIn(answer, limits, dailyHeaders)
     const { status } = answer
     if (status === 401 || status === 403)
       throw denied('hubspot', status, sentenceOf(answer), scopesIn(answer.body))

@@ -1,6 +1,6 @@
 import { Refusal } from '../api/calls/errors.js'
 import { type Fields, isObject, once, withoutUndefined } from '../api/values/objects.js'
-import { listOf, timeOf, wholeIn } from './answers.js'
+import { limitsIn, listOf, timeOf, wholeIn } from './answers.js'
 import {
   type ConnectorGiven,
   type CrmAnswer,
@@ -86,20 +86,18 @@ interface Entry {
   readonly primary?: boolean | undefined
 }
 
+const dailyHeaders = {
+  limit: 'x-daily-ratelimit-token-limit',
+  remaining: 'x-daily-ratelimit-token-remaining',
+} as const
+
 export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConnector {
   let limits: CrmLimits = { unit: 'tokens' }
-  const learn = ({ headers }: CrmAnswer) => {
-    const perDay = wholeIn(headers['x-daily-ratelimit-token-limit'])
-    const leftToday = wholeIn(headers['x-daily-ratelimit-token-remaining'])
-    // They are missing from some answers.
-    if (perDay !== undefined || leftToday !== undefined)
-      limits = withoutUndefined({ unit: 'tokens', perDay, leftToday }) as CrmLimits
-  }
   const pacing: CrmPacing = {
     pauseAfter: (answer) => (wholeIn(answer.headers['x-ratelimit-remaining']) === 0 ? resetOf(answer) : 0),
     limitOf: (answer) => {
       if (answer.status !== 429) return undefined
-      if (wholeIn(answer.headers['x-daily-ratelimit-token-remaining']) === 0) return 'day'
+      if (wholeIn(answer.headers[dailyHeaders.remaining]) === 0) return 'day'
       const asked = wholeIn(answer.headers['retry-after'])
       return asked === undefined ? resetOf(answer) : asked * 1_000
     },
@@ -118,7 +116,7 @@ export function createPipedrive({ key, baseUrl, http }: ConnectorGiven): CrmConn
     const { body } = given
     const answer = await http.send({ method, url, headers, body, isRepeatable }, pacing)
     if (answer === 'day') throw spentToday('pipedrive', { ...limits, leftToday: 0 })
-    learn(answer)
+    limits = limitsIn(answer, limits, dailyHeaders)
     const { status } = answer
     if (status === 401 || status === 403) throw denied('pipedrive', status, sentenceOf(answer))
     return answer

@@ -9,6 +9,7 @@ import { parseExact, toJson } from '../api/values/json.js'
 import type { Fields } from '../api/values/objects.js'
 import { lineWriter } from '../csv/cells.js'
 import { toCell } from '../runs/output/columns.js'
+import type { CrmName } from '../runs/output/crm-names.js'
 
 /** Which home, and which target of it. What is left out is as in a command that somebody types. */
 export interface HomeOptions {
@@ -56,7 +57,7 @@ interface RunChoices {
   readonly only?: readonly ('found' | 'valid' | 'new' | 'changed')[]
   readonly where?: string
   readonly columns?: readonly string[]
-  readonly layout?: 'hubspot' | 'salesforce' | 'pipedrive'
+  readonly layout?: CrmName
   /** Starts a new run where the same one is on record. */
   readonly fresh?: boolean
   /** Stops the run as Ctrl-C does. It can be resumed. */

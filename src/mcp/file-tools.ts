@@ -8,6 +8,7 @@ import type { WorkStep } from '../api/ports/ports.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
 import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
+import { crmNames } from '../runs/output/crm-names.js'
 import { CommandFailure, resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
 import { maxRecords, nextPage, refuseUnknown, schemaOf, type Tool, toolName } from './tools.js'
 
@@ -144,7 +145,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         .optional()
         .describe('Write only these rows'),
       where: text('Write only the rows of which this is true, such as headcount >= 50').optional(),
-      layout: text('Columns for the import of a CRM: hubspot, salesforce, pipedrive').optional(),
+      layout: text(`Columns for the import of a CRM: ${crmNames.join(', ')}`).optional(),
       fresh: z.boolean().optional().describe('Start a new run where the same one is on record'),
       wait,
     },

@@ -12,6 +12,7 @@ import { type CrmKind, crmKinds } from '../../../crm/connector.js'
 import { countRecords, pull } from '../../../crm/mirror.js'
 import { crmNames } from '../../../runs/output/crm-names.js'
 import { holdRun } from '../../../runs/records.js'
+import { capYoungGeneration } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, storeKey } from '../../context/credentials.js'
 import { connectorFor, openCrm, openCrmRecords, openMirror } from '../../context/crm.js'
@@ -146,6 +147,7 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
     const { records, account, connector } = await openCrm(context, crm, signal)
     await holdRun(context, records.locks, lockOf(account), { of: 'lock', name: lockOf(account) })
     const progress = await startProgress(context, ({ rows }) => `${countOf(rows, 'record', 'records')} read`)
+    context.onClose(capYoungGeneration())
     let before = 0
     let last = 0
     const onRecords = (read: number) => {

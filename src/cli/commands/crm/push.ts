@@ -25,6 +25,7 @@ import { crmNames } from '../../../runs/output/crm-names.js'
 import { rowFormats } from '../../../runs/output/formats.js'
 import { createWriter } from '../../../runs/output/writer.js'
 import { holdRun } from '../../../runs/records.js'
+import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { type OpenedCrm, openCrm, openCrmRecords } from '../../context/crm.js'
@@ -182,6 +183,7 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     owner: options.owner ?? written.owner,
   }
   const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
+  context.onClose(capYoungGeneration())
   return interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, to, signal)
     const given = {
@@ -496,6 +498,7 @@ async function undo(context: Context, invocation: Invocation) {
     await holdRun(context, locks, lockOf(account), { of: 'lock', name: lockOf(account) })
     const what = `This takes back what ${one.file} wrote to ${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}.`
     await confirmLoss(context, what)
+    context.onClose(capYoungGeneration())
     const progress = await startProgress(
       context,
       ({ rows }) => `${countOf(rows, 'record', 'records')} undone`,
