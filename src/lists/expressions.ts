@@ -25,9 +25,6 @@ export const isLeaf = (known: Scope | FieldType | true): known is FieldType | tr
 /** A condition in CEL that was checked. */
 export type Expression = Awaited<ReturnType<typeof parseExpression>>
 
-/** A value in CEL that was checked: what a column is computed from. */
-export type Computation = Awaited<ReturnType<typeof parseComputation>>
-
 type Refuse = (problem: string, at: number, details?: Details) => never
 
 /** A node that is written again as text. */

@@ -8,39 +8,37 @@ interface Closing {
   readonly stop?: () => unknown
 }
 
-/** An object in whose place stands what `current` returns. */
-const standingFor = <T extends object>(current: () => T): T =>
-  new Proxy({} as T, {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(current(), name)
-      return typeof value === 'function' ? value.bind(current()) : value
-    },
-    set: (_, name, value) => Reflect.set(current(), name, value),
-    has: (_, name) => Reflect.has(current(), name),
-    ownKeys: () => Reflect.ownKeys(current()),
-    getOwnPropertyDescriptor: (_, name) => {
-      const found = Reflect.getOwnPropertyDescriptor(current(), name)
-      return found && { ...found, configurable: true }
-    },
-  })
+/** Gives an object the members of another one: methods are called on that one, and values read and set there. */
+function become(standing: object, current: object): void {
+  for (const name of Object.getOwnPropertyNames(standing)) Reflect.deleteProperty(standing, name)
+  for (let from: object = current; from && from !== Object.prototype; from = Object.getPrototypeOf(from))
+    for (const [name, found] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
+      if (name === 'constructor' || Object.hasOwn(standing, name)) continue
+      const { enumerable = false } = found
+      const member =
+        typeof found.value === 'function'
+          ? { value: found.value.bind(current), writable: true }
+          : { get: () => Reflect.get(current, name), set: (to: unknown) => Reflect.set(current, name, to) }
+      Object.defineProperty(standing, name, { ...member, enumerable, configurable: true })
+    }
+}
 
 function opened<T extends object>(
   open: () => T | Promise<T>,
   before: (run: () => Promise<void>) => void,
   after: (run: () => Promise<void>) => void,
 ): T {
+  const standing = {} as T
   let now: T | undefined
   before(async () => {
     now = await open()
+    become(standing, now)
   })
   after(async () => {
     const { remove, close, drop, stop } = (now ?? {}) as Closing
     await (remove ?? close ?? drop ?? stop)?.call(now)
   })
-  return standingFor(() => {
-    if (!now) throw new Error('It is not open yet: it is there in tests and in what runs before them.')
-    return now
-  })
+  return standing
 }
 
 /** What each test has anew: it is opened before the test, and removed or closed after it. */

@@ -1,5 +1,6 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { shapeOf } from '../../api/areas/shapes.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
 import { operations } from '../../api/operations/table.js'
@@ -12,12 +13,11 @@ import { checkShared, type OperationRequest, requireOptions } from '../call/buil
 import { readRemaining } from '../call/limits.js'
 import { confirmQuote, showQuote } from '../call/quote.js'
 import type { Context } from '../context/context.js'
-import { UsageError } from '../context/errors.js'
 import { profileInUse } from '../context/home.js'
 import { exitOfSignal, interruptible } from '../context/io.js'
 import { databaseOptionOf } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
-import { canAsk, chooseEncoding, confirm } from '../output/prompt.js'
+import { chooseEncoding, confirmDespite } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
 import { notifySourceOfRun, openOwnEngine } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
@@ -160,18 +160,10 @@ function createDialog(context: Context, { operation, choices, constants, shape }
     confirmMember: async (run, starter, member) => {
       const id = formatId(run.id, context.streams)
       const isKnown = starter.includes('@')
-      const text = isKnown
-        ? `Run ${id} was started by ${starter}, and this command has the key of ${member}.`
-        : `Run ${id} was started with another API key than this command has.`
+      const refusal = new Refusal('usage.other_starter', { run: id, starter, ...(isKnown ? { member } : {}) })
       // --yes is about the price.
       const asked = context.withGlobals({ yes: undefined })
-      if (!canAsk(asked))
-        throw new UsageError(
-          text,
-          `Give ${isKnown ? `a key of ${starter}` : 'that key'} with --api-key-file FILE, or resume it on a terminal, where you are asked. --fresh starts a new run.`,
-        )
-      notify(text)
-      await confirm(asked, `Pay for the rest ${isKnown ? `as ${member}` : 'with your key'}?`, 'no')
+      await confirmDespite(asked, refusal, `Pay for the rest ${isKnown ? `as ${member}` : 'with your key'}?`)
     },
     showRagged: (rows, firstLine) =>
       notify(

@@ -1,11 +1,11 @@
-import type { Refusal } from '../../api/calls/errors.js'
+import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { withoutUndefined } from '../../api/values/objects.js'
 import type { Reading } from '../../csv/detect-encoding.js'
 import type { Context, StreamsContext } from '../context/context.js'
-import { Stop, UsageError } from '../context/errors.js'
+import { Stop } from '../context/errors.js'
 import { styledStream } from '../context/io.js'
-import { reportOf } from '../messages.js'
+import { describe, reportOf } from '../messages.js'
 import { type Look, labelOf, lookOf, oneLine } from './text.js'
 
 /** Whether a person can answer: a terminal for input and output, no `--yes`, no `--no-input`, no CI. */
@@ -37,6 +37,13 @@ async function askYesNo(context: Context, message: string, preset: 'yes' | 'no')
 export async function confirm(context: Context, message: string, preset: 'yes' | 'no'): Promise<void> {
   if (!canAsk(context) || (await askYesNo(context, message, preset))) return
   throw new Stop('Declined: nothing was sent, nothing was spent.', exitCodes.declined, '', 'declined')
+}
+
+/** Asks whether to go on in spite of a refusal, which it throws without a person to ask. Throws Stop where the answer is no. */
+export async function confirmDespite(context: Context, refusal: Refusal, message: string): Promise<void> {
+  if (!canAsk(context)) throw refusal
+  context.notify(describe(refusal))
+  await confirm(context, message, 'no')
 }
 
 /** Asks yes or no on stderr. Without a person to ask, the answer is that of `--yes`. */
@@ -116,10 +123,10 @@ const promptStreams = ({ streams }: StreamsContext) => ({
   output: styledStream(streams.stderr),
 })
 
-/** Throws Stop where the answer is no, and UsageError where nobody can be asked without `--yes`. */
+/** Throws Stop where the answer is no, and a Refusal where nobody can be asked without `--yes`. */
 export async function confirmLoss(context: Context, loss: string): Promise<void> {
   if (context.globals.yes) return
-  if (!canAsk(context)) throw new UsageError(loss, 'Nothing was changed. Add --yes to confirm.')
+  if (!canAsk(context)) throw new Refusal('usage.unconfirmed', { loss })
   if (await askYesNo(context, `${loss} Continue?`, 'no')) return
   throw new Stop('Declined: nothing was changed.', exitCodes.declined, '', 'declined')
 }

@@ -5,7 +5,7 @@ import { nearest } from '../../../api/values/nearest.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context } from '../../context/context.js'
 import { documentsFolder } from '../../context/documents.js'
-import { systemReason, UsageError } from '../../context/errors.js'
+import { systemReason } from '../../context/errors.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { optionRows } from '../../options/values.js'
 import { fileOf } from '../../output/output.js'
@@ -28,8 +28,7 @@ export const newCommand: CommandFactory = ({ command }) =>
   command('new', 'Write the file of a flow to begin with, which runs over practice data as it is')
     .withOptions(newOptions)
     .run(async (context, { options: { from } }) => {
-      if (from === undefined)
-        throw new UsageError('--from is missing.', `Choose a flow: ${flowTemplates.join(', ')}.`)
+      if (from === undefined) throw new Refusal('usage.no_flow', { known: flowTemplates })
       const name = flowTemplates.find((one) => one === from)
       if (name === undefined)
         throw new Refusal('usage.no_flow_template', {
@@ -66,6 +65,6 @@ function orRefuse(file: string, work: () => void): void {
   try {
     work()
   } catch (error) {
-    throw new UsageError(`${file} cannot be written: ${systemReason(error)}.`)
+    throw new Refusal('usage.unwritable', { file, reason: systemReason(error) })
   }
 }

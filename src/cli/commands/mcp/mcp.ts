@@ -10,7 +10,7 @@ import { checkProviders } from '../../batch/options.js'
 import { resolveFilterNames } from '../../call/filter-names.js'
 import { type Context, type GlobalOptions, type Streams, version } from '../../context/context.js'
 import { documentsFolder } from '../../context/documents.js'
-import { toFlag, UsageError } from '../../context/errors.js'
+import { toFlag } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
 import { workInProcess } from '../../context/in-process.js'
 import { interruptible } from '../../context/io.js'
@@ -118,7 +118,7 @@ async function serveHttp(
   }
 }
 
-/** Returns the usual tools, then those that are added. Throws UsageError for a name that no tool or no area has. */
+/** Returns the usual tools, then those that are added. Throws a Refusal for a name that no tool or no area has. */
 async function chooseTools(context: Context, { tools, areas, allowCommands }: Options) {
   const { operationTools, usualTools } = await import('../../../mcp/tools.js')
   const { fileTools } = await import('../../../mcp/file-tools.js')
@@ -128,7 +128,7 @@ async function chooseTools(context: Context, { tools, areas, allowCommands }: Op
     try {
       return names === undefined ? [] : listOf([...new Set(known)])(names, [])
     } catch (error) {
-      throw new UsageError(`${flag} does not take "${names}".`, (error as Error).message)
+      throw new Refusal('usage.not_taken', { flag, names, reason: (error as Error).message })
     }
   }
   const named = wanted(
