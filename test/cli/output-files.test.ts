@@ -18,11 +18,12 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { fileLock, hold } from '../../src/runs/records.js'
 import { ends, machine, stockedMachine } from '../support/command.js'
 import { perTest } from '../support/each.js'
+import { loadSample } from '../support/sample.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
   await here.run('init --yes')
-  await here.run('data sample')
+  await loadSample(here.home)
   writeFileSync(at('in.csv'), 'domain\nacme-robotics.example\n')
 })
 

@@ -3,6 +3,7 @@ import { answering as receiving } from '../client/listeners.js'
 import { ends, type Machine, machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { rowsOf } from '../support/fixtures.js'
+import { loadSample } from '../support/sample.js'
 
 const here = perTest(machine)
 
@@ -311,7 +312,7 @@ describe('a search of own data that finds nothing', () => {
 
 describe('own data beside the sample', () => {
   it('says in searches and counts how many matches are samples', async () => {
-    await ends(here.run('data sample --quiet'), 0)
+    await loadSample(here.home)
     const own = ['Ada', 'Eve'].map((name) => `${name},Own,own.example,Chief Technology Officer,FR\n`).join('')
     await load('people', `first_name,last_name,company_domain,title,country\n${own}`)
     const count = async (line: string) => {

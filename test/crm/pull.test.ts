@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { machine } from '../support/command.js'
 import { fakeHubspot, hubspotKey, hubspotScopes } from '../support/crm/hubspot.js'
 import { perTest } from '../support/each.js'
+import { loadSample } from '../support/sample.js'
 
 const own = perTest(machine)
 
@@ -144,10 +145,10 @@ describe('the mirror as a list', () => {
   })
 
   it('suppresses those who have opted out', async () => {
+    await loadSample(own.home)
     const crm = await fakeHubspot({ contacts: 100, companies: 1 })
     await connect(crm.origin)
     await own.run('crm pull')
-    await own.run('data sample')
     expect(await own.json('suppress import crm:hubspot')).toMatchObject({ rows: 2, added: 4 })
     const out = crm.contacts.live()[49]?.fields.email
     expect((await own.run(`suppress check ${out}`)).code).toBe(13)
@@ -155,9 +156,9 @@ describe('the mirror as a list', () => {
   })
 
   it('is without a person who was forgotten, and gone with what is purged', async () => {
+    await loadSample(own.home)
     const crm = await fakeHubspot({ contacts: 3, companies: 1 })
     await connect(crm.origin)
-    await own.run('data sample')
     await own.run('crm pull')
     const [person] = crm.contacts.live()
     const email = String(person?.fields.email)

@@ -5,6 +5,7 @@ import { fakeHubspot, type HubspotAccount, hubspotKey } from '../support/crm/hub
 import { fakeSalesforce, salesforceKey } from '../support/crm/salesforce.js'
 import { perTest } from '../support/each.js'
 import { emptySchema } from '../support/postgres.js'
+import { loadSample } from '../support/sample.js'
 
 const own = perTest(machine)
 
@@ -154,8 +155,8 @@ describe('prospect push', () => {
   })
 
   it('writes nobody who is suppressed or has opted out, and asks a person about what may be one', async () => {
+    await loadSample(own.home)
     const crm = await hubspot({ companies: 0, contacts: 50 })
-    await own.run('data sample')
     await own.run('suppress add out@here.example')
     const optedOut = crm.contacts.live()[49]
     crm.contacts.add({ firstname: 'Sam', lastname: 'Hill', company: 'Acme' })
@@ -385,8 +386,8 @@ describe('prospect crm export', () => {
 
 describe('a flow whose output is a CRM', () => {
   it('writes its rows once, with their owner and its own mapping', async () => {
+    await loadSample(own.home)
     const crm = await hubspot({ companies: 0, contacts: 0 })
-    await own.run('data sample')
     csv('in.csv', 'Website', 'acme-robotics.example')
     const flow = {
       name: 'enrich',
@@ -414,12 +415,12 @@ describe('a flow whose output is a CRM', () => {
 
 describe('a flow whose output is a CRM that does not take some rows', () => {
   it('writes the others, says why, and ends with exit code 11', async () => {
+    await loadSample(own.home)
     const crm = await fakeSalesforce({ companies: 0, contacts: 0 })
     onTestFinished(crm.close)
     await own.run(`crm connect salesforce --base-url ${crm.origin} --allow-target 127.0.0.1 --key-stdin`, {
       stdin: salesforceKey,
     })
-    await own.run('data sample')
     csv('in.csv', 'Website', 'acme-robotics.example', 'nobody-knows.example')
     const flow = {
       name: 'enrich',

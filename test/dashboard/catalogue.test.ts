@@ -8,6 +8,7 @@ import type { Machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { isLong } from '../support/effort.js'
 import { freshSchema } from '../support/postgres.js'
+import { loadSample } from '../support/sample.js'
 import { cellsOf, runOn, serveDashboard } from './dashboard.js'
 
 const hostile = '<script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -29,7 +30,10 @@ async function importAll(
   env: Readonly<Record<string, string>> = {},
   hasSamples = true,
 ): Promise<void> {
-  if (hasSamples) await runOn(here, 'data sample', { env })
+  if (hasSamples)
+    await (env.PROSPECT_DATABASE_URL === undefined
+      ? loadSample(here.home)
+      : runOn(here, 'data sample', { env }))
   const company = {
     name: hostile,
     domain: 'hostile.example',

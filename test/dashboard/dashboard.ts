@@ -3,6 +3,7 @@ import { expect, onTestFinished } from 'vitest'
 import { openPage, ready } from '../support/browser.js'
 import { type Given, type Machine, machine } from '../support/command.js'
 import { prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 
 /** Runs a command on a machine. Throws when it fails; rows that failed and a budget that was reached are no failure. */
 export async function runOn(here: Machine, line: string, given?: Given): Promise<void> {
@@ -17,7 +18,7 @@ export async function fillWithSamples(here: Machine, env: Environment = {}): Pro
   const rows = domains.map((name) => `${name}.example,\n`).join('')
   here.write('companies.csv', `domain,note\n${rows}nobody.example,\nacme-robotics.example,\n,unknown\n`)
   here.write('leads.csv', `domain,note\n${rows}`)
-  await run('data sample')
+  await (env.PROSPECT_DATABASE_URL === undefined ? loadSample(here.home) : run('data sample'))
   await run('accounts enrich --csv companies.csv --yes -o out.csv')
   await run('accounts enrich --csv leads.csv --yes -o leads-out.csv --max-credits 2 --refresh')
   for (const event of ['lead_search.completed', 'lead_search.record'])

@@ -8,13 +8,14 @@ import { hasNoBrowser } from '../support/browser.js'
 import type { Machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { sample } from '../support/effort.js'
+import { loadSample } from '../support/sample.js'
 import { cellsOf, runOn, serveDashboard } from './dashboard.js'
 
 const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>'
 
 /** Spends credits in a run, in a single call and by another member, who has a hostile name. */
 async function spend(here: Machine): Promise<void> {
-  await runOn(here, 'data sample')
+  await loadSample(here.home)
   here.write('companies.csv', 'domain\nacme-robotics.example\nbirchwood.example\n')
   await runOn(here, 'accounts enrich --csv companies.csv --yes -o out.csv')
   await runOn(here, 'accounts stack --company-domain acme-robotics.example')

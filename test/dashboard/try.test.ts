@@ -6,6 +6,7 @@ import { operations } from '../../src/api/operations/table.js'
 import { expectAccessible, hasNoBrowser, takeScreenshot } from '../support/browser.js'
 import { perFile } from '../support/each.js'
 import { sample } from '../support/effort.js'
+import { loadSample } from '../support/sample.js'
 import { post, serveDashboard } from './dashboard.js'
 
 /** Returns the words that a shell makes of a command. */
@@ -20,7 +21,7 @@ const reply = async (page: Page): Promise<unknown> =>
   JSON.parse((await page.locator('[data-kept]').textContent()) ?? '')
 
 describe.skipIf(hasNoBrowser)('operations that are tried', () => {
-  const full = perFile(() => serveDashboard(({ json }) => json('data sample')))
+  const full = perFile(() => serveDashboard(({ home }) => loadSample(home)))
   const readOnly = perFile(() => serveDashboard(undefined, { options: ['--read-only'] }))
 
   it('has a form with every field of every operation', async () => {

@@ -2,15 +2,16 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { machine } from '../support/command.js'
 import { connect, openers, type Size } from '../support/crm/each.js'
 import { perTest } from '../support/each.js'
+import { loadSample } from '../support/sample.js'
 
 const own = perTest(machine)
 
-/** Connects an account, and makes the sample data. */
+/** Loads the sample data, and connects an account. */
 async function account(crm: keyof typeof openers, size: Size = { companies: 0, contacts: 0 }) {
+  await loadSample(own.home)
   const fake = await openers[crm](size)
   onTestFinished(fake.close)
   await connect(own, fake)
-  await own.run('data sample')
   return fake
 }
 
@@ -49,7 +50,7 @@ describe.each(Object.keys(openers) as (keyof typeof openers)[])('a flow whose ou
   })
 
   it('is refused before anything is paid for where no account is connected', async () => {
-    await own.run('data sample')
+    await loadSample(own.home)
     own.write('in.csv', 'Website\nacme-robotics.example\n')
     for (const words of ['check', 'run']) {
       const result = await own.run(`flow ${words} ${companies({})}`)

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { loadSample } from '../../support/sample.js'
 
 const here = perTest(machine)
 
@@ -24,7 +25,7 @@ describe('prospect on its own', () => {
   })
 
   it('says where answers come from, what is left, and which runs can be resumed', async () => {
-    await here.run('data sample')
+    await loadSample(here.home)
     await here.run('engine credits set 1234')
     here.write('in.csv', 'domain\nacme-robotics.example\nlumen-foods.example\n')
     await ends(here.run('accounts enrich --csv in.csv -o out.csv --max-credits 0'), 12)
@@ -88,7 +89,7 @@ describe('prospect on its own', () => {
   })
 
   it.each([60, 80, 110])('fits %i columns', async (columns) => {
-    await here.run('data sample')
+    await loadSample(here.home)
     const { stdout } = await ends(here.run('', { terminal: true, columns }), 0)
     expect(stdout.split('\n').filter((line) => line.length > columns)).toEqual([])
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { answering, ends, stockedMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { loadSample } from '../../support/sample.js'
 
 const here = perTest(stockedMachine)
 
@@ -32,7 +33,7 @@ describe('ids of this machine', () => {
   })
 
   it('are accepted as a beginning and as --last for jobs, deliveries, keys and workspaces', async () => {
-    await here.run('data sample --quiet')
+    await loadSample(here.home)
     const hook = '--webhook-url http://127.0.0.1:9/x --no-wait'
     await here.run(`lists create --name L --companies '{"domain":"a.example"}' ${hook}`)
     await here.run('engine jobs run')
@@ -57,7 +58,7 @@ describe('ids of this machine', () => {
   })
 
   it('are accepted as a beginning and as --last for searches, lists, enrichments and personas of the engine', async () => {
-    await here.run('data sample --quiet')
+    await loadSample(here.home)
     await here.run('leads advanced-search --job-titles a --no-live --wait')
     await here.run(`lists create --name L --companies '{"domain":"a.example"}' --wait`)
     const person = '--first-name A --last-name B --domain a.example'

@@ -2,11 +2,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import facts from '../../../src/runs/output/crm-layouts.json' with { type: 'json' }
 import { ends, machine } from '../../support/command.js'
 import { perFile } from '../../support/each.js'
+import { loadSample } from '../../support/sample.js'
 
 const here = perFile(machine)
 beforeAll(async () => {
   await here.run('init')
-  await here.run('data sample')
+  await loadSample(here.home)
   here.write('in.csv', 'Firma,Website,n\nAcme,acme-robotics.example,=1+1\nX,nobody.example,\n')
   here.write(
     'people.csv',

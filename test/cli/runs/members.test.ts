@@ -3,11 +3,12 @@ import { exitCodes } from '../../../src/api/calls/exit-codes.js'
 import { errorOf, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
+import { loadSample } from '../../support/sample.js'
 import { proxyOf, serves } from '../call/serving.js'
 
 const here = perTest(machine)
 beforeEach(async () => {
-  await here.run('data sample')
+  await loadSample(here.home)
   for (const [name, limit] of [
     ['ada', '2'],
     ['bob', '50'],

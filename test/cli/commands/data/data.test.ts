@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ends, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
+import { loadSample } from '../../../support/sample.js'
 
 const here = perTest(machine)
 
@@ -151,7 +152,7 @@ describe('data sample', () => {
   it('creates at least the records for the command that its help suggests', async () => {
     const { stdout } = await here.run('data sample --help')
     const next = /Next: prospect (.+)/.exec(stdout)?.[1]?.split(' ') ?? []
-    await here.json('data sample')
+    await loadSample(here.home)
     expect((await here.run(next)).code).toBe(0)
   })
 
@@ -167,7 +168,7 @@ describe('data sample', () => {
   })
 
   it('is removed with --remove, and what your own data says stays', async () => {
-    await here.json('data sample')
+    await loadSample(here.home)
     await here.fill('companies', 'name,domain\nMine,acme-robotics.example\n')
     const domain = '--domain acme-robotics.example'
     expect(await here.json(`accounts enrich ${domain}`)).toMatchObject({ name: 'Mine', industry_id: '135' })
@@ -186,7 +187,7 @@ describe('data sample', () => {
   })
 
   it('leaves an empty catalogue, which answers nothing from before', async () => {
-    await here.json('data sample')
+    await loadSample(here.home)
     await here.json('accounts enrich --domain acme-robotics.example')
     await here.json('data sample --remove')
     const ended = await here.run('accounts enrich --domain acme-robotics.example')

@@ -4,6 +4,7 @@ import { answering } from '../../../client/listeners.js'
 import { served } from '../../../client/serving.js'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
+import { loadSample } from '../../../support/sample.js'
 
 const here = perTest(machine)
 const there = perTest(served)
@@ -64,7 +65,7 @@ describe('ledger', () => {
   })
 
   it('records what the local engine charged', async () => {
-    await here.json('data sample')
+    await loadSample(here.home)
     const [company] = (await here.json('data export companies')) as { domain: string }[]
     await here.json('accounts', 'enrich', '--domain', company?.domain ?? '')
     expect(await here.json('ledger --by profile')).toEqual([

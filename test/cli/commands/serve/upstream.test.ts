@@ -4,6 +4,7 @@ import { answering, closeAfterTest, received } from '../../../client/listeners.j
 import { served } from '../../../client/serving.js'
 import { ends, type Machine, machine } from '../../../support/command.js'
 import { emptySchema } from '../../../support/postgres.js'
+import { loadSample } from '../../../support/sample.js'
 import { ask, enrich, proxyOf, servingMachine } from '../../call/serving.js'
 
 /** Where a proxy has its engine: in its home, or on a server. */
@@ -120,9 +121,7 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
   const words = '--network-name linkedin --premium-name sales_navigator'
   /** A server with its own words for fields, and a proxy in front of it with two members. */
   async function both(prepare: (here: Machine) => unknown = () => {}) {
-    const server = closeAfterTest(
-      await servingMachine(async (one) => void (await one.run('data sample')), ...words.split(' ')),
-    )
+    const server = closeAfterTest(await servingMachine(({ home }) => loadSample(home), ...words.split(' ')))
     const { at, env } = await place()
     const proxy = await proxyOf(server, `${words} ${at}`, prepare, env)
     await ends(proxy.machine.run('engine members add you@localhost', { env }), 0)
