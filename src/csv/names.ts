@@ -154,22 +154,42 @@ const siteWord =
 const relation =
   /suppl|vendor|lieferant|fourniss|proveedor|fornit|dostawc|leveranc|invest|bank|steuer|kanzlei|regist|konkur|wiederverk|host|heberg|shop|cdn|login|portal|refer|backlink|found|gefunden|messe|event|besucht|visit|ats$|^ats/
 
-/** Whether the name of a column says that it holds websites, and nothing of whose they are. */
-export const isNamedForSites = (column: string): boolean =>
-  !relation.test(normaliseName(column)) &&
-  !/mail/i.test(column) &&
-  column
+/** Words that say whose website it is where that is the company of the row, or nothing. */
+const ownWord =
+  /^(?:compan\w*|corporate|business|firm\w*|unternehmens?|betriebs?|organi[sz]ation\w*|org|accounts?|kundens?|kunde|clients?|clientes?|customers?|klant\w*|klient\w*|leads?|prospects?|interessent\w*|societes?|entreprises?|empresas?|azienda\w*|ditta|bedrijfs?\w*|spolk\w*|foretag\w*|virksomhe\w*|yritys\w*|official|offizielle|officiel\w*|oficial|ufficiale|primary|main|haupt|own|eigene|name|namen?|address|adresse|adres|link|home|page|of|the|de|du|della?|der|des|di|do|la|le|l|d|s|online|email)$/
+
+/** Whether the name of a column says that it holds websites, and no word of it says that they are somebody else's. */
+export function isNamedForSites(column: string): boolean {
+  if (relation.test(normaliseName(column)) || /mail/i.test(column)) return false
+  const words = column
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
     .toLowerCase()
     .split(/[^\p{L}]+/u)
-    .some((word) => siteWord.test(word))
+    .filter((word) => word !== '')
+  return (
+    words.some((word) => siteWord.test(word)) &&
+    words.every((word) => siteWord.test(word) || ownWord.test(word))
+  )
+}
 
 /** Words for an address of email in the name of a column, and for somebody who works for the owner of the file, or for nobody else. */
 const mailWord = /mail|courriel|correo|posta|messag|^info|contact|kontakt|contatto/
 const colleague =
-  /owner|manager|betreu|opiekun|handlow|zustand|erstell|creat|bearbeit|verantwort|responsab|proprieta|eigenaar|beheer|gestor|agent|berater|consult|vertret|rep$|assign|zugewiesen|user|benutz|auth?or|modif|geander|privat|personal|perso$/
+  /owner|manager|betreu|opiekun|handlow|zustand|erstell|creat|bearbeit|verantwort|responsab|proprieta|eigenaar|beheer|gestor|agent|berater|consult|vertret|rep$|assign|zugewiesen|user|benutz|auth?or|modif|geander|assist|assistenz|sekretar|secretar|sdr|bdr|csm|kam$|vertriebler|innendienst|aussendienst|sachbearb|kontaktiert|contactedby|empf|recommend|empfohlen|raccomand|recomend|by$|von$|par$|durch$|beiuns|commercial|comercial|commerciale|salesperson|salesrep|verkaufer|privat|personal|perso$/
+/** Words for the address that somebody has outside their work. */
+const privateWord =
+  /priv|persona?l|perso$|persoonlijk|prywat|particul|personnel|domicil|freemail|zuhause|^home/
+
+/** Whether a column of email addresses has, by its name, those that people have outside their work. */
+export const isPrivateAddress = (column: string): boolean => privateWord.test(normaliseName(column))
+
+/** Whether a column of email addresses has, by its name, those of somebody else than the person or company of a row. */
+export function isAddressOfOthers(kind: 'companies' | 'people', column: string): boolean {
+  const name = normaliseName(column)
+  return (colleague.test(name) && !(kind === 'people' && privateWord.test(name))) || relation.test(name)
+}
 
 /** Whether a column of email addresses has, by its name, those of the company of a row. */
 export const isAddressOfCompany = (column: string): boolean => {

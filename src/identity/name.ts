@@ -131,6 +131,34 @@ const nobodyWords: ReadonlySet<string> = new Set(
     'unbekannt unknown inconnu desconocido sconosciuto onbekend nieznany nn tbd dummy ansprechpartner anonymous anonym noreply'
   ).split(' '),
 )
+/** Words, folded, of which a cell of nothing else says what somebody does: `Managing Director`, `Le Directeur Général`. */
+const roleWords: ReadonlySet<string> = new Set(
+  (
+    'director direktor direktorin directeur directrice directora direttore direttrice direction direktion direccion direzione directie ' +
+    'manager managing manageur gerente gerant gerance geschaftsfuhrer geschaftsfuhrerin gf chef chefin chefe jefe jefa capo boss ' +
+    'leiter leiterin leitung leitende leitender head assistenz assistent assistentin assistant assistante owner founder inhaber ' +
+    'inhaberin eigentumer proprietaire propietario titolare eigenaar prasident president presidente vorstand vorstandsvorsitzender ' +
+    'prokurist prokuristin partner ceo cfo coo cto cmo cio general generale generaldirektor technischer technische technical technique ' +
+    'kaufmannischer kaufmannische commercial commerciale comercial human resources ressources humaines recursos humanos risorse umane ' +
+    'servicio servizio cliente clientes clienti atencion relation relations clientele klantenservice sales vp vice svp evp senior ' +
+    'junior lead executive chief officer account key regional'
+  ).split(' '),
+)
+const articles: ReadonlySet<string> = new Set(
+  'der die das dem den le la les l el los il de du des del della the of and et und y e'.split(' '),
+)
+/** First words, folded, behind which the name of several, of a company or of a place is. */
+const noGivenNames: ReadonlySet<string> = new Set(
+  'familie family famille familia famiglia fam eheleute ehepaar firma firm fa werk filiale niederlassung standort zweigstelle'.split(
+    ' ',
+  ),
+)
+/** What is written where no name is known, folded. */
+const noNames =
+  /^(?:no name|not (?:available|known|provided|specified|given|set|found|applicable)|nicht (?:bekannt|verfugbar|vorhanden|angegeben|benannt|zutreffend)|keine? (?:angaben?|namen?|ansprechpartner|kontakt|info)|(?:siehe|wie) (?:oben|unten|vorher)|(?:see|as|same as) (?:above|below)|dito|idem|sans nom|pas de nom|non (?:renseigne|communique|disponible|precise|disponibile|noto)|sin (?:nombre|datos)|no (?:disponible|aplica|data|contact)|nessun (?:nome|dato)|geen naam|niet (?:bekend|beschikbaar)|nie (?:dotyczy|podano)|brak danych|max mustermann|erika mustermann|foo bar|lorem ipsum|vorname nachname|nachname vorname|first ?name last ?name|name surname|nom prenom|prenom nom)$/
+/** A word of one letter or of keys side by side. */
+const typedWord = /^(?:(\p{L})\1{2,}|(?:asdf|qwert|yxcv|zxcv)\w*)$/u
+
 /** The same, where no common given name is before them. */
 const unlikelyWords: ReadonlySet<string> = new Set('sales test guest gast user kontakt contact'.split(' '))
 
@@ -144,6 +172,11 @@ function isNobody(text: string): boolean {
   const words = written.map(foldText)
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (words.some((word) => nobodyWords.has(word))) return true
+  if (words.length > 1 && noGivenNames.has(first)) return true
+  const telling = words.filter((word) => !articles.has(word))
+  if (telling.length > 0 && telling.every((word) => roleWords.has(word))) return true
+  if (noNames.test(words.join(' ')) || (words.length > 1 && words.every((word) => typedWord.test(word))))
+    return true
   if (words.length > 1 && words.every((word) => word.length === 1)) return true
   if (!isGivenName(first) && words.some((word) => unlikelyWords.has(word))) return true
   if (unlikelyWords.has(first) || words.length < 2) return unlikelyWords.has(first)
@@ -191,7 +224,12 @@ export function splitPersonName(
   if (isNobody(family)) return undefined
   if (given && family && !isSuffix && more.length === 0) {
     if (isRole(given)) return /\s/.test(family) ? splitPersonName(family) : undefined
-    return isFamily(family) ? [toPersonName(given), family] : undefined
+    if (!isFamily(family)) return undefined
+    // `Vries, Jan de`.
+    const [, before = given, particle] = behindGiven.exec(given) ?? []
+    return particles.has(particle?.split(' ', 1)[0]?.toLowerCase() ?? '')
+      ? [toPersonName(before), `${particle} ${family}`]
+      : [toPersonName(given), family]
   }
   if (more.length > 0 || (given !== undefined && !isSuffix)) return undefined
   const words = family.split(/\s+/)
@@ -201,10 +239,19 @@ export function splitPersonName(
   if (first === undefined || rest.length === 0 || !words.every((word) => /\p{L}/u.test(word)))
     return undefined
   if (rest.length === 1 && isFamilyFirst(first, rest[0] ?? '')) return [rest[0], first]
+  // `Weber T.`; of `Anna K.` the family name is cut.
+  if (rest.length === 1 && initial.test(rest[0] ?? '') && first.length > 2 && !isGivenName(first))
+    return [rest[0], first]
   if (rest.length === 1 || particles.has(rest[0]?.toLowerCase() ?? '')) return [first, rest.join(' ')]
-  if (rest.length === 2 && /^\p{Lu}\.?$/u.test(rest[0] ?? '')) return [first, rest[1] ?? '']
+  if (rest.length === 2 && initial.test(rest[0] ?? ''))
+    return [initial.test(first) ? `${first} ${rest[0]}` : first, rest[1] ?? '']
   return splitLongName(words)
 }
+
+const initial = /^\p{Lu}\.?$/u
+/** A given name and the particles of the family name behind it. */
+const behindGiven =
+  /^(.+?)\s+((?:von|van|de|del|della|di|da|dos|du|zu|af|av|ter|ten)(?:\s+(?:der|den|la|las|los|dem))?)$/i
 
 /** Returns a full name without titles, and without a remark behind it. */
 function withoutRemark(full: string): string {

@@ -38,6 +38,8 @@ export function toE164(written: string, country?: string): string | undefined {
   const words = toPlainText(written).trim().replace(/^'/, '').replace(label, '').replace(parameters, '')
   // `… 78 / 79` are two numbers.
   if (/\s\/\s*\d{1,2}$/.test(words)) return undefined
+  // No calling code is one of these digits alone: `009 49 …` has a prefix of which nobody knows the country.
+  if (/^(?:\+|00)[2-689][^\d(]/.test(words)) return undefined
   const mayBeTwo = /[/-]\s*\d{1,2}$/.test(words)
   const bare = words.replace(/[\s().\-–/]/g, '').replace(/^00/, '+')
   // The numbering plans take a hundred times as long, and most numbers are well formed.

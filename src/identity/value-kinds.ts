@@ -2,7 +2,13 @@ import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
 import { type Fields, resultOr } from '../api/values/objects.js'
 import { networkHosts } from '../api/values/url.js'
-import { isColumnName, isNamedForSites, isNameOfPeople, isSiteOfOthers } from '../csv/names.js'
+import {
+  isAddressOfOthers,
+  isColumnName,
+  isNamedForSites,
+  isNameOfPeople,
+  isSiteOfOthers,
+} from '../csv/names.js'
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import {
@@ -179,6 +185,24 @@ export function areOwnSites(
   return names.length === 0 || isNamedForSites(column) || names.some((one) => fitNames(cells, one))
 }
 
+/**
+ * Whether a column below a name that no field has holds the addresses of the people or companies of its rows. Beside their
+ * names it has more than a few, at more than one domain: those of the people who look after them do not.
+ */
+export function areOwnAddresses(
+  kind: 'companies' | 'people',
+  column: string,
+  cells: readonly string[],
+  names: readonly (readonly string[])[],
+): boolean {
+  if (isAddressOfOthers(kind, column)) return false
+  const beside = names.find((one) => new Set(one.map(foldName)).size > 1)
+  if (!beside || cells.length < 2) return true
+  const domains = new Set(cells.map((cell) => toEmail(cell)?.split('@')[1]))
+  const isOneDomain = domains.size === 1 && !domains.has(undefined)
+  return !isOneDomain && new Set(cells).size * 2 > cells.length
+}
+
 /** Whether at least two in three websites, and two of them, have the name of a company in the same row. */
 function fitNames(cells: readonly string[], names: readonly string[]): boolean {
   // Columns with blank cells have lost their rows.
@@ -265,6 +289,8 @@ export function fitsColumn(
   const isName = kinds?.some((one) => one.endsWith(' name'))
   if (isName && cells.filter((cell) => code.test(cell)).length * 2 > cells.length) return false
   if (kind === undefined || kinds?.includes(kind) || isStandIn(field, kind)) return true
+  // `JO` and `AL` are short for names, too.
+  if (isName && kind === 'country' && cells.every((cell) => cell.trim().length <= 3)) return true
   return kinds === undefined && !(certainKinds as readonly ValueKind[]).includes(kind)
 }
 
@@ -568,7 +594,7 @@ const toolHosts: ReadonlySet<string> = new Set(
     'smartrecruiters spotify squarespace statuspage surveymonkey teamtailor tradekey translate trello walmart ' +
     'webcache webex webs weebly wix wordpress workable yahoo yandex zendesk zoom ' +
     'bingj brave cachedview deepl ecosia here mementoweb microsofttranslator openstreetmap qwant share startpage ' +
-    'turbopages waze webpkgcache'
+    'turbopages waze webpkgcache idealo kaufland live office365 otto shopify'
   ).split(' '),
 )
 
@@ -577,7 +603,7 @@ const toolPage = new RegExp(
   [
     '^\\s*(?:https?:)?(?://)?(?:(?:www|m)\\.)?(?:',
     'google\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:search|maps|url|imgres|translate|amp|local)\\b|',
-    '(?:maps|sites|translate|docs|drive|forms|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
+    '(?:maps|sites|translate|docs|drive|forms|business|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
     '\\.google\\.[a-z]{2,3}(?:\\.[a-z]{2})?(?:[/?#:]|$)|webcache\\.googleusercontent\\.com|g\\.page(?:[/?#:]|$)|',
     '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|(?:apps|itunes|maps)\\.apple\\.com|',
     '(?!www\\.)(?:[a-z0-9-]+\\.)+alibaba\\.com|',
@@ -587,7 +613,7 @@ const toolPage = new RegExp(
     '/(?!(?:[a-z]{2}(?:[-_][a-z]{2})?|index\\.\\w+|home|about(?:-us)?|careers|jobs|contact(?:-us)?|corporate)?/?(?:[?#]|\\s*$))|',
     'booking\\.com/(?:hotel|share)\\b|airbnb\\.[a-z.]+/(?:rooms|h|users)\\b|expedia\\.[a-z.]+/[^ ]*hotel|',
     'open\\.spotify\\.com|discord\\.com/(?:invite|channels|users)\\b|paypal\\.com/paypalme\\b|[a-z0-9-]*\\.?zoom\\.us/(?:j|my|w|rec|meeting)\\b|',
-    '(?:app|share)\\.hubspot\\.com|(?:app|[a-z0-9-]+\\.app)\\.box\\.com|[a-z0-9-]+\\.box\\.com/[sv]/|box\\.com/s/|forms\\.office\\.com|airtable\\.com/(?:app|shr|inv)|',
+    '(?:app|share)\\.hubspot\\.com|(?:app|[a-z0-9-]+\\.app)\\.box\\.com|[a-z0-9-]+\\.box\\.com/[sv]/|box\\.com/s/|(?:forms|outlook)\\.office(?:365)?\\.com|outlook\\.live\\.com|(?:apps|cdn)\\.shopify\\.com|airtable\\.com/(?:app|shr|inv)|',
     '(?:figma|miro|canva|trello|loom|surveymonkey)\\.com/(?:file|design|proto|board|app/board|b|c|share|r)/|',
     // What companies rent there has a name in front, and is read as the owner's otherwise.
     '(?!www\\.)(?:[a-z0-9-]+\\.)+(?:zendesk|freshdesk|slack|service-now|bamboohr|workable|smartrecruiters|recruitee|teamtailor|okta|',
@@ -595,7 +621,8 @@ const toolPage = new RegExp(
     'jimdo|squarespace|webs|weebly|wix|wordpress)\\.(?:com|net|io|co|hr|de)(?:[/?#:]|$)|',
     '(?!www\\.)(?:[a-z0-9-]+\\.)+my\\.salesforce\\.com|',
     '(?:[a-z]{2,3}\\.)?bing\\.com/(?:search|maps|translator|images|videos|news|shop)\\b|(?:map|fanyi|baike|tieba|pan|zhidao|wenku|image)\\.baidu\\.com|',
-    '(?:m\\.)?(?:map|place)\\.kakao\\.com|duckduckgo\\.com/?\\?|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
+    '(?:m\\.)?(?:map|place)\\.kakao\\.com|duckduckgo\\.com/?\\?|(?:html|lite|start|links)\\.duckduckgo\\.com|',
+    'kaufland\\.[a-z]{2}/(?:shop|product)\\b|otto\\.de/(?:p|suche)/|idealo\\.[a-z]{2}(?:\\.[a-z]{2})?/(?:preisvergleich|prix|compare|cmp|precios|prezzi)/|search\\.yahoo\\.com|yandex\\.[a-z]+/(?:search|maps)|baidu\\.com/s\\b|',
     'ecosia\\.org/(?:search|images)|startpage\\.com/(?:do|sp)\\b|(?:[a-z]+\\.)?qwant\\.com/(?:\\?|maps)|search\\.brave\\.com|',
     'openstreetmap\\.org/(?:node|way|relation|search|\\?|#)|waze\\.com/(?:[a-z-]+/)?(?:live-map|ul)\\b|(?:wego|share)\\.here\\.com|',
     'share\\.google(?:[/?#:]|$)|deepl\\.com/(?:[a-z-]+/)?translator|microsofttranslator\\.com/bv|translated\\.turbopages\\.org|',
@@ -623,7 +650,7 @@ const anyTool = new RegExp(
     // Another address in the path, as archives have it, or in the query.
     '^[^/?#\\s]+/[^?#\\s]*(?:https?:/|https?%3a|/www\\.[a-z0-9-]+\\.[a-z])',
     '[?&#](?:u|url|uri|link|target|dest(?:ination)?|site|domain|website|to)=(?:https?(?::|%3a)|www\\.)',
-    '^[^/?#\\s]+/(?:[^?#\\s]*/)?(?:web/\\d{4,14}|wayback/|maps?/(?:place|dir|search|poi|@)|translate/?\\?)',
+    '^[^/?#\\s]+/(?:[^?#\\s]*/)?(?:web/(?:\\d{8,14}|\\d{4,7}[^/]*/[a-z0-9-]+\\.[a-z])|wayback/|maps?/(?:place|dir|search|poi|@)|translate/?\\?)',
     // A question to a page that answers some.
     '^[^/?#\\s]+/?(?:[a-z-]{2,5}/)?(?:search|suche|recherche|web|serp|results?|find|input|translate|translator|maps?)?' +
       `(?:/|\\.\\w{3,4})?[?#](?:[^\\s]*&)?${asked}=(?!node|[^&]*/)[^&\\s]`,

@@ -7,6 +7,7 @@ import {
   isColumnName,
   isOwnColumn,
   isPhoneOfOthers,
+  isPrivateAddress,
   isUnnamed,
   normaliseName,
   synonymsOf,
@@ -22,6 +23,7 @@ import {
   wholeNumber,
 } from '../../identity/readers.js'
 import {
+  areOwnAddresses,
   areOwnSites,
   fitsColumn,
   isProfileKind,
@@ -85,7 +87,10 @@ export function mapColumns(
     kind !== 'companies' || left.has('domain')
       ? []
       : header.flatMap((column, at) =>
-          toColumnKind(samples[at]) === 'email' && mayNameCompany(kind, column) ? [at] : [],
+          toColumnKind(samples[at]) === 'email' &&
+          mayNameCompany(kind, column, samples[at] ?? [], companyNames)
+            ? [at]
+            : [],
         )
   if (addresses[0] !== undefined && findUnfilled(kind, columnOf)) columnOf.set('domain', addresses[0])
   checkRequired(kind, header, columnOf)
@@ -209,14 +214,20 @@ function guessFields(
   if (fitting && !isStanding) return [fitting]
   const isNamed = named.length > 0 || isUnnamed(column)
   if (held === undefined || held === 'person name') return []
-  if (held === 'email' && kind === 'companies' && !mayNameCompany(kind, column)) return []
+  if (held === 'email' && kind === 'companies' && !mayNameCompany(kind, column, cells, companyNames))
+    return []
   // Below a name that is no field's, values count that are all alike.
   const isElse = isColumnName(column) && !isProfileKind(held)
   if (
     !isNamed &&
-    (isElse || toSoleKind(cells) !== held || (held === 'phone' && isPhoneOfOthers(kind, column)))
+    (isElse ||
+      toSoleKind(cells) !== held ||
+      (held === 'phone' && isPhoneOfOthers(kind, column)) ||
+      (held === 'email' && kind === 'people' && !areOwnAddresses(kind, column, cells, companyNames)))
   )
     return []
+  if (held === 'email' && kind === 'people' && isPrivateAddress(column))
+    return [{ field: 'personal_email', rank: byValues }]
   const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
@@ -229,8 +240,15 @@ function guessFields(
 }
 
 /** Whether email addresses of a column may name the companies of its rows: others are those of account managers, say. */
-const mayNameCompany = (kind: RecordKind, column: string): boolean =>
-  isUnnamed(column) || matchFields(kind, column).length > 0 || isAddressOfCompany(column)
+const mayNameCompany = (
+  kind: RecordKind,
+  column: string,
+  cells: readonly string[],
+  companyNames: readonly (readonly string[])[],
+): boolean =>
+  isUnnamed(column) ||
+  matchFields(kind, column).length > 0 ||
+  (isAddressOfCompany(column) && areOwnAddresses('companies', column, cells, companyNames))
 
 /**
  * Returns how sure a column is by its values. Web addresses may be anything's: those that are not companies' own, or are somebody

@@ -15,6 +15,7 @@ import {
   isNameOf,
   isOwnColumn,
   isPhoneOfOthers,
+  isPrivateAddress,
   isSiteOfOthers,
   isUnnamed,
   type LeaveOut,
@@ -30,6 +31,7 @@ import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
 import {
+  areOwnAddresses,
   areOwnSites,
   describeMisplaced,
   fitsColumn,
@@ -496,12 +498,14 @@ function guessesByValues(request: MappingRequest): Guess[] {
       // `Link` is what files of jobs call a page; here it may be a company's own.
       const isElse = kind === 'web address' ? isNameOf(about, column) : isColumnName(column)
       if (isElse && !isProfileKind(kind)) return []
+      if (kind === 'email' && !areOwnAddresses(about, column, samples?.[at] ?? [], companyNames)) return []
       // Web addresses that are not companies' own may be anything's, and so may a profile below the name of something else:
       // they count only where nothing else says whom a row is about.
       const isOwn = kind !== 'web address' || areOwnSites(column, samples?.[at] ?? [], companyNames)
       const rank = isOwn && !isElse ? byValues : lastResort
+      const isPrivate = kind === 'email' && isPrivateAddress(column) && fields.includes('personal_email')
       return fields.flatMap((field): Guess[] =>
-        isMeant(about, field, kind)
+        isMeant(about, field, kind) && (field === 'personal_email' || !isPrivate)
           ? [{ field, column, at, ...sampleAt(samples, at), by: 'values', rank }]
           : [],
       )

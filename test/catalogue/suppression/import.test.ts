@@ -53,6 +53,14 @@ describe('suppress import of a file with addresses, companies and domains', () =
     expect(stderr).toContain('1 row identifies nobody, the first in line 5.')
   })
 
+  it('suppresses a person at their company, and not whoever looks after them', async () => {
+    const { entries } = await imported([
+      'Vorname;Nachname;Firma;Betreuer',
+      'Lenya;Hertel;Acme Robotics;kam@birchwood.example',
+    ])
+    expect(entries).toEqual(['person Lenya Hertel at Acme Robotics'])
+  })
+
   it('suppresses a person at their company, and not at its hoster', async () => {
     const { entries } = await imported([
       'Vorname;Nachname;Firma;Hoster',
