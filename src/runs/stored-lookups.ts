@@ -770,9 +770,12 @@ export function createSingleLookups(ports: SingleLookupPorts) {
   /** Answers a lookup under a key that is for this request only, whatever of it is stored. */
   const askUnderKey = async (
     ask: () => Promise<Reply>,
-    ...[id, input, options]: Required<Parameters<Caller['call']>>
+    id: OperationId,
+    /** Equal of equal lookups, however they are spelled. */
+    identity: string | undefined,
+    options: CallOptions,
   ): Promise<Reply> => {
-    const read = () => itemsOfKey(id, input, [0], options)
+    const read = () => itemsOfKey(id, { identity }, [0], options)
     const ofKey = await read().catch((error: unknown) => {
       if (!startOver(error)) throw error
       return read()
@@ -826,7 +829,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         const { idempotencyKey: key } = options
         // Work has a note of its own of what its key is for.
         if (isWork || !answersKeys || key === undefined) return ask()
-        return inLine([keyDigest(options)], () => askUnderKey(ask, id, input, options))
+        return inLine([keyDigest(options)], () => askUnderKey(ask, id, asked.identity, options))
       },
     }
   }

@@ -129,7 +129,7 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
       await expect.poll(() => killed.keys()).toEqual([idempotencyKey])
       killed.kill()
       const next = begin(found)
-      const own = { idempotencyKey: 'another', member: { id: 'm' } } as CallOptions
+      const own = { idempotencyKey: `another-${at}`, member: { id: 'm' } } as CallOptions
       const replies = [
         await next.ask(`www.acme-${at}.example`, own),
         await next.ask(`acme-${at}.example`, own),
