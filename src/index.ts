@@ -126,6 +126,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<OpenedEng
     clock: systemClock,
     keyOf: (workspaceId, name) => keyBeside(engine, providerKeyName(workspaceId, name)),
     sleep: (ms) => pause(ms),
+    random: (bytes) => ids.bytes(bytes),
     servers: undefined,
     onClose: (one) => void closing.push(one),
   })

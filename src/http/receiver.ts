@@ -134,6 +134,47 @@ const results = ['leads', 'accounts', 'list']
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= 200
 
+/** What became of what a data vendor sent, and what it is answered. */
+const vendorAnswers = {
+  kept: () => answer(200, { received: true, duplicate: false }),
+  known: () => answer(200, { received: true, duplicate: true }),
+  early: () => answer(200, { received: true, duplicate: false }),
+  no_address: () => refuse(new ApiError('not_found')),
+  foreign: () => refuse(new ApiError('not_found')),
+  unsigned: () => answer(401, { error: 'The signature is missing, wrong or too old' }),
+  no_secret: () => answer(503, { error: 'The secret of the signature is not known here yet' }),
+  unreadable: () => refuse(new ApiError('bad_request', { reason: 'The body must be JSON' })),
+}
+
+interface VendorReceiving extends Pick<ReceiverOptions, 'prefix' | 'report'> {
+  /** What the paths of vendors' deliveries begin with. */
+  readonly path: string
+  readonly take: (delivery: {
+    readonly token: string
+    readonly headers: Headers
+    readonly bytes: Uint8Array
+  }) => Promise<keyof typeof vendorAnswers>
+}
+
+/** Creates what receives the answers of data vendors; `undefined` where a request is none. */
+export function vendorReceiver({ path, prefix = '', take: keep, report }: VendorReceiving) {
+  return (request: Request): Promise<Response> | undefined => {
+    const { pathname } = new URL(request.url)
+    const found = pathname.startsWith(prefix + path) ? pathname.slice(prefix.length) : pathname
+    if (!found.startsWith(path)) return undefined
+    const receive = async () => {
+      if (request.method !== 'POST') throw new ApiError('method_not_allowed', {}, { allow: 'POST' })
+      const bytes = await readBody(request, deliveryLimit)
+      return vendorAnswers[await keep({ token: found.slice(path.length), headers: request.headers, bytes })]()
+    }
+    return receive().catch((thrown: unknown) => {
+      const error = asApiError(thrown)
+      if (fails(error)) report?.(thrown)
+      return refuse(error)
+    })
+  }
+}
+
 /** Deliveries to receive for others, and how to forward them. */
 interface RetargetingOptions extends Omit<ReceiverOptions, 'inbox' | 'token'> {
   /** Creates and verifies the addresses; it is the same at every start. */

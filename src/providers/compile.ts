@@ -58,8 +58,8 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
   const credits = balance && (await readers.path(balance.credits, ['balance', 'credits']))
   const names = Object.keys(kinds) as ProviderKind[]
   const sentFor = (name: ProviderKind) => {
-    const { request, submit, poll, batch } = file.kinds[name] ?? {}
-    return toCanonicalJson({ request, submit, poll, batch })
+    const { request, submit, poll, webhook, batch } = file.kinds[name] ?? {}
+    return toCanonicalJson({ request, submit, poll, webhook, batch })
   }
   return {
     file,
@@ -134,7 +134,7 @@ async function compileKind(
       }),
     })),
   )
-  const { cost = {}, batch, needs, submit, poll, request = submit } = file
+  const { cost = {}, batch, needs, submit, poll, webhook, request = submit } = file
   const sent = placeholdersIn(request)
   if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
   const costAt = [...at, 'cost', 'from']
@@ -148,14 +148,31 @@ async function compileKind(
   const items = batch && (await path(batch.items, [...at, 'batch', 'items']))
   const rowOf = batch && batch.by !== 'order' ? await path(batch.by, [...at, 'batch', 'by']) : undefined
   const id = submit && (await path(submit.id, [...at, 'submit', 'id']))
+  const inDelivery = async (text: string | undefined, part: string) =>
+    text === undefined ? undefined : path(text, [...at, 'webhook', part])
+  const deliveredId = await inDelivery(webhook?.id, 'id')
+  const delivered = await inDelivery(webhook?.result, 'result')
   const says = cost.header !== undefined || costFrom !== undefined
   return {
     file,
     /** Returns what is sent of a row; `undefined` where it lacks what is needed. */
     fieldsOf: (subject: Subject) => fieldsFor(needs, sent, subject),
-    /** Returns the first request about some rows, each with its {row}. */
-    request: (rows: readonly (Subject & { readonly row: string })[]) =>
-      fillRequest(request as RequestFile, rows[0] ?? {}, batch && rows),
+    /** Returns the first request about some rows, each with its {row}; `address` is where its webhook leads, if any. */
+    request: (rows: readonly (Subject & { readonly row: string })[], address?: string) =>
+      fillRequest(
+        withFields(request as RequestFile, address ? { [webhook?.field ?? '']: address } : webhook?.without),
+        rows[0] ?? {},
+        batch && rows,
+      ),
+    /** Returns what a delivery has in the place of an answer. */
+    deliveryOf: (body: unknown): VendorAnswer => {
+      const answer = { status: 200, headers: {}, body }
+      return delivered ? { ...answer, body: delivered(answer) ?? null } : answer
+    },
+    /** Returns the id of the work that a delivery says that it is about; `undefined` where it is not told by one. */
+    idOfDelivery: (body: unknown) =>
+      deliveredId && String(deliveredId({ status: 200, headers: {}, body }) ?? ''),
+    isDelivered: await test(webhook?.done ?? poll?.done, ['webhook', 'done'], () => true),
     poll: (id: string) => fillRequest(poll as RequestFile, { id }),
     outcomeOf: (answer: VendorAnswer, asked: Subject = {}) =>
       outcomes.find(({ expression }) => expression.test({ ...nobody, ...asked, item: null, ...answer }))
@@ -386,6 +403,21 @@ function closingOf(text: string): number {
     }
   }
   return -1
+}
+
+/** Returns a request with further fields: in its body or form, or in its query without one. A dot leads into an object. */
+function withFields(request: RequestFile, fields: Readonly<Record<string, unknown>> = {}): RequestFile {
+  const added = Object.entries(fields)
+  if (added.length === 0) return request
+  const place = request.form ? 'form' : request.body === undefined ? 'query' : 'body'
+  let template: unknown = request[place]
+  for (const [name, value] of added) template = withValue(template, name.split('.'), value)
+  return { ...request, [place]: template }
+}
+
+function withValue(template: unknown, [name = '', ...rest]: readonly string[], value: unknown): Fields {
+  const fields = isObject(template) ? template : {}
+  return { ...fields, [name]: rest.length === 0 ? value : withValue(fields[name], rest, value) }
 }
 
 type Words = Readonly<Record<string, string | undefined>>

@@ -144,6 +144,41 @@ const costSchema = z.strictObject({
   ).optional(),
 })
 
+/** What a signature may be over. */
+const signedWords = ['timestamp', 'timestamp_ms', 'method', 'path', 'body'] as const
+
+/** What a signature of a delivery may be over. */
+const deliveredWords = ['timestamp', 'body'] as const
+
+const signatureFields = (words: readonly string[], whose: string) => ({
+  header: say(z.string(), `the header that has the signature${whose}`),
+  hmac: say(z.enum(['sha1', 'sha256', 'sha512']), 'the hash of the HMAC'),
+  over: say(z.string(), `what is signed: a text with ${words.map((one) => `{${one}}`).join(', ')}`),
+  encoding: say(z.enum(['hex', 'base64']), 'how the signature is written (default: hex)').optional(),
+  prefix: say(z.string(), 'what stands before the signature, such as sha256=').optional(),
+  timestamp: say(z.string(), 'the header that has the timestamp').optional(),
+})
+
+const webhookSchema = z.strictObject({
+  field: say(
+    z.string().regex(/^[\w-]+(?:\.[\w-]+)*$/, 'give the name of a field, such as callback_url'),
+    'where submit gets the address that the answer is sent to: a field of its body or form, or of its query without one',
+  ),
+  id: path('where a delivery has the id of the work').optional(),
+  result: path('where a delivery has the answer (default: body)').optional(),
+  done: condition('when a delivery has the answer (default: done of poll)').optional(),
+  sign: say(
+    z.union([z.literal('standard'), z.strictObject(signatureFields(deliveredWords, ''))]),
+    'how deliveries are signed: standard (Standard Webhooks), or a signature of its own; others are refused',
+  ).optional(),
+  wait: duration('how long nothing may arrive before it is polled, too (default: 30s)').optional(),
+  without: say(
+    z.record(z.string(), template),
+    'fields that submit gets instead where no address is known, and the answer is polled',
+  ).optional(),
+  give_up: duration('how long to wait where there is no poll (default: 10m)').optional(),
+})
+
 const kindSchema = z
   .strictObject({
     needs: say(
@@ -164,6 +199,7 @@ const kindSchema = z
       lost: condition('when the vendor does not know the work (default: status 404 or 410)').optional(),
       give_up: duration('how long to ask'),
     }).optional(),
+    webhook: say(webhookSchema, 'how the answer to submitted work is sent to this machine').optional(),
     batch: z
       .strictObject({
         size: say(z.int().min(1).max(1_000), 'rows in one request'),
@@ -181,12 +217,26 @@ const kindSchema = z
   .refine(({ request, submit }) => (request === undefined) !== (submit === undefined), {
     error: 'give request, or submit with poll',
   })
-  .refine(({ submit, poll }) => (submit === undefined) === (poll === undefined), {
-    error: 'submit and poll belong together',
+  .refine(({ submit, poll }) => submit !== undefined || poll === undefined, {
+    error: 'poll is for work that was submitted: give submit',
   })
-
-/** What a signature may be over. */
-const signedWords = ['timestamp', 'timestamp_ms', 'method', 'path', 'body'] as const
+  .refine(({ submit, webhook }) => submit !== undefined || webhook === undefined, {
+    error: 'webhook is for work that was submitted: give submit',
+  })
+  .refine(
+    ({ submit, poll, webhook }) => submit === undefined || poll !== undefined || webhook !== undefined,
+    {
+      error: 'give poll or webhook, which says how the answer comes',
+    },
+  )
+  .refine(({ poll, webhook }) => poll === undefined || webhook?.give_up === undefined, {
+    error: 'give_up of webhook is that of poll, where there is one',
+  })
+  .refine(
+    ({ poll, webhook }) =>
+      poll !== undefined || (webhook?.wait === undefined && webhook?.without === undefined),
+    { error: 'wait and without of webhook are for a kind with poll' },
+  )
 
 const authSchema = z
   .strictObject({
@@ -210,19 +260,7 @@ const authSchema = z
         ).optional(),
       })
       .optional(),
-    sign: z
-      .strictObject({
-        header: say(z.string(), 'the header that has the signature, whose secret is the key'),
-        hmac: say(z.enum(['sha1', 'sha256', 'sha512']), 'the hash of the HMAC'),
-        over: say(
-          z.string(),
-          `what is signed: a text with ${signedWords.map((one) => `{${one}}`).join(', ')}`,
-        ),
-        encoding: say(z.enum(['hex', 'base64']), 'how the signature is written (default: hex)').optional(),
-        prefix: say(z.string(), 'what stands before the signature, such as sha256=').optional(),
-        timestamp: say(z.string(), 'the header that has the timestamp').optional(),
-      })
-      .optional(),
+    sign: z.strictObject(signatureFields(signedWords, ', whose secret is the key')).optional(),
   })
   .refine((auth) => Object.values(auth).filter((one) => one !== undefined).length === 1, {
     error: 'give one of header, query, body, path, bearer, headers, oauth, sign',
@@ -278,6 +316,7 @@ export type KindFile = Omit<z.output<typeof kindSchema>, 'request'> & { readonly
 export type ProviderFile = Omit<z.output<typeof providerSchema>, 'kinds' | 'requests'> & {
   readonly kinds: Partial<Record<ProviderKind, KindFile>>
 }
+export type Signature = Exclude<NonNullable<NonNullable<KindFile['webhook']>['sign']>, string>
 export type Mapped = string | z.output<typeof mappedSchema>
 
 /** Returns an address with a path added to it. */
@@ -411,7 +450,7 @@ export function targetOf(request: RequestFile) {
 
 /** Refuses requests of a kind that could not be sent as they are meant. */
 function checkKind(
-  { needs, request, submit, poll, batch, result }: KindFile,
+  { needs, request, submit, poll, webhook, batch, result }: KindFile,
   at: Path,
   refuse: Refuse,
 ): void {
@@ -428,6 +467,8 @@ function checkKind(
     if (!placeholdersIn([targetOf(poll).path, query, headers, body, form]).has('id'))
       refuse('no_id', [...at, 'poll'])
   }
+  if (webhook?.sign && webhook.sign !== 'standard')
+    checkSignature(webhook.sign, [...at, 'webhook', 'sign'], deliveredWords, refuse)
   if (!batch) {
     for (const [field, mapped] of Object.entries(result))
       if (pathsOf(mapped).some((one) => /^item\b/.test(one))) refuse('no_items', [...at, 'result', field])
@@ -482,7 +523,7 @@ function checkAuth({ header, headers, oauth, path, sign }: ProviderFile['auth'],
   if (header !== undefined && !headerName.test(header)) refuse('header', ['auth', 'header'], { name: header })
   if (oauth && /[{}\s]/.test(oauth.token_url)) refuse('token_url', ['auth', 'oauth', 'token_url'])
   if (path !== undefined) checkKeyPath(path, refuse)
-  if (sign) checkSignature(sign, refuse)
+  if (sign) checkSignature(sign, ['auth', 'sign'], signedWords, refuse)
   if (!headers) return
   const known = ['key', 'key_base64']
   const named = [...bracedIn(headers)]
@@ -503,16 +544,17 @@ function checkKeyPath(path: string, refuse: Refuse): void {
 }
 
 function checkSignature(
-  { header, timestamp, over, prefix = '' }: NonNullable<ProviderFile['auth']['sign']>,
+  { header, timestamp, over, prefix = '' }: Signature,
+  at: Path,
+  words: readonly string[],
   refuse: Refuse,
 ): void {
-  const at = ['auth', 'sign']
   for (const [part, name] of Object.entries({ header, timestamp }))
     if (name !== undefined && !headerName.test(name)) refuse('header', [...at, part], { name })
   if (!headerValue.test(prefix)) refuse('header_value', [...at, 'prefix'])
-  const word = [...bracedIn(over)].find((one) => !signedWords.some((known) => known === one))
+  const word = [...bracedIn(over)].find((one) => !words.includes(one))
   if (word !== undefined)
-    refuse('placeholder', [...at, 'over'], { word, meant: nearest(word, signedWords), known: signedWords })
+    refuse('placeholder', [...at, 'over'], { word, meant: nearest(word, words), known: words })
   // Of a time that the vendor is not told, it could check nothing.
   if (/\{timestamp(_ms)?\}/.test(over) !== (timestamp !== undefined)) refuse('no_timestamp', at)
 }

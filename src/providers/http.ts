@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import type { Dispatcher } from 'undici'
 import { maxLevels } from '../api/operations/facts.js'
 import type { Clock } from '../api/ports/ports.js'
@@ -8,8 +7,9 @@ import { createExchange, type MayGo } from '../client/exchange.js'
 import { Lost } from '../client/reading.js'
 import type { Resolve } from '../client/ssrf-guard.js'
 import type { VendorAnswer, VendorRequest } from './compile.js'
-import { addressOf, type ProviderFile, tokenUrlOf } from './definition.js'
+import { addressOf, type ProviderFile, type Signature, tokenUrlOf } from './definition.js'
 import { targetsOf } from './registry.js'
+import { signatureOver } from './webhook.js'
 
 /** What goes to a vendor: whose address it is, where that may be, and the key. */
 interface VendorTarget {
@@ -142,28 +142,26 @@ export function createVendorHttp(clock: Clock, resolve?: Resolve) {
 
   /** Returns the headers of a signature over a request. */
   function signatureOf(
-    { header, hmac, over, encoding = 'hex', prefix = '', timestamp }: Signing,
+    sign: Signature,
     key: string,
     request: Readonly<Record<'method' | 'path' | 'body', string>>,
   ) {
+    const { header, over, timestamp } = sign
     const ms = clock.now()
     const words: Readonly<Record<string, string>> = {
       ...request,
       timestamp: String(Math.floor(ms / 1_000)),
       timestamp_ms: String(ms),
     }
-    const signed = over.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? '')
     const time = over.includes('{timestamp_ms}') ? words.timestamp_ms : words.timestamp
     return {
-      [header]: prefix + createHmac(hmac, key).update(signed).digest(encoding),
+      [header]: signatureOver(sign, key, words),
       ...(timestamp === undefined ? {} : { [timestamp]: time }),
     }
   }
 
   return { send, close: others.close }
 }
-
-type Signing = NonNullable<ProviderFile['auth']['sign']>
 
 const tokenName = ({ file, key }: VendorTarget): string =>
   [tokenUrlOf(file), file.auth.oauth?.client_id, file.auth.oauth?.scope, key].join(' ')

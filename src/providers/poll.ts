@@ -23,23 +23,30 @@ type PolledWork =
   | { readonly is: keyof typeof workErrors; readonly answer?: undefined }
 
 /**
- * Polls for work that was accepted at `since`, until the vendor has done it or its time is over. `read` says what an answer
- * means for a row: one that is put off is asked for again, whatever else the answer says.
+ * Polls for work that was accepted at `since`, until the vendor has done it or its time is over. `poll` returns nothing while
+ * nothing has arrived of work whose answer is only sent. `read` says what an answer means for a row: one that is put off is
+ * asked for again, whatever else the answer says; one that `hasArrived` is what there is.
  */
 export async function pollWork(
   { clock }: { readonly clock: Clock },
   kind: CompiledKind,
   since: number,
-  poll: (waitMs: number) => Promise<VendorAnswer | Lost>,
+  poll: (waitMs: number) => Promise<VendorAnswer | Lost | undefined>,
   read: (answer: VendorAnswer) => ReturnType<CompiledKind['outcomeOf']>,
+  hasArrived: (answer: VendorAnswer) => boolean = () => false,
 ): Promise<PolledWork> {
-  const { every = '5s', give_up = '10m' } = kind.file.poll ?? {}
+  const { every = '5s', give_up = kind.file.webhook?.give_up ?? '10m' } = kind.file.poll ?? {}
   for (let waitMs = toMs(every); ; ) {
     // Where a killed process had it, or it was given up, it may have been there for long.
     const isLast = clock.now() >= since + toMs(give_up)
     const leftMs = since + toMs(give_up) - clock.now()
     const answer = await poll(isLast ? 0 : Math.min(waitMs, leftMs))
     waitMs = toMs(every)
+    if (answer === undefined) {
+      if (isLast) return { is: 'late' }
+      continue
+    }
+    if (!(answer instanceof Lost) && hasArrived(answer)) return { is: 'done', answer }
     // Asking is free: what failed is asked again.
     if (answer instanceof Lost || fails(answer)) {
       if (isLast) return { is: 'unreachable' }

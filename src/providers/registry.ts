@@ -2,6 +2,7 @@ import { Refusal } from '../api/calls/errors.js'
 import type { Clock } from '../api/ports/ports.js'
 import { nearest } from '../api/values/nearest.js'
 import { parseUrl } from '../api/values/url.js'
+import { isSecret } from '../api/webhooks/signature.js'
 import { createResolver } from '../client/resolver.js'
 import { destinationOf } from '../client/ssrf-guard.js'
 import { inCurrent } from '../engine/admin/workspaces.js'
@@ -238,6 +239,12 @@ export async function checkProvider(
 export function checkKey({ name, auth: { oauth } }: ProviderFile, key: string): void {
   if (oauth?.in === 'body' && oauth.client_id === undefined && !/^[^:]+:./.test(key))
     throw new Refusal('provider.client', { name })
+}
+
+/** Throws for a secret that its webhooks cannot be signed with. */
+export function checkWebhookSecret({ name, kinds }: ProviderFile, secret: string): void {
+  const isStandard = Object.values(kinds).some(({ webhook }) => webhook?.sign === 'standard')
+  if (isStandard && !isSecret(secret)) throw new Refusal('provider.webhook_secret', { name })
 }
 
 /** Throws for an address that no request may go to. A name that does not resolve now is checked with each request. */

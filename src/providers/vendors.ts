@@ -3,6 +3,7 @@ import { fails } from '../api/calls/retry.js'
 import type { VendorKind } from '../api/operations/facts.js'
 import type { Asking, Clock, VendorReply, Vendors } from '../api/ports/ports.js'
 import { isoDay } from '../api/values/dates.js'
+import { toMs } from '../api/values/duration.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, getOrMake, once } from '../api/values/objects.js'
 import { Lost } from '../client/reading.js'
@@ -11,10 +12,13 @@ import {
   type CallKey,
   countInFlight,
   dropCall,
+  dropDelivery,
   findCall,
+  findDelivery,
   insertCall,
   isHeld,
   leaseEnd,
+  listenerAddress,
   listOrders,
   listProviders,
   type ProviderCall,
@@ -42,6 +46,7 @@ import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
 import { pollWork, waitOf, workErrors } from './poll.js'
 import { identityOf, readResult, subjectOf } from './subject.js'
+import { addressFor, listenerLeaseMs } from './webhook.js'
 
 interface VendorPorts {
   readonly store: Driver
@@ -51,6 +56,7 @@ interface VendorPorts {
   readonly keyOf: (workspaceId: string, name: string) => string | undefined
   readonly checkMail: CheckMail
   readonly sleep: (ms: number) => Promise<void>
+  readonly random: (bytes: number) => Uint8Array
 }
 
 interface Loaded {
@@ -95,6 +101,12 @@ interface Question extends Asked {
   readonly about: Subject
   /** The other kinds that the same request serves. */
   readonly served: readonly Asked[]
+}
+
+/** Questions that are recorded, and where the vendor is to send the answer to, if anywhere. */
+interface Claimed {
+  readonly calls: readonly ProviderCall[]
+  readonly answersTo?: string
 }
 
 type Ended = Omit<VendorReply, 'name'>
@@ -144,7 +156,10 @@ class VendorDesk implements Vendors {
   readonly #atWork = new Map<string, AtWork>()
   readonly #asking = new Map<string, Promise<Ended>>()
   readonly #batches = new Map<string, Batch>()
-  readonly #polls = new Map<string, Promise<VendorAnswer | Lost>>()
+  readonly #polls = new Map<string, Promise<VendorAnswer | Lost | undefined>>()
+
+  /** Answers that vendors sent, and were not polled for. */
+  readonly #arrived = new WeakSet<VendorAnswer>()
 
   constructor(private readonly ports: VendorPorts) {}
 
@@ -293,11 +308,12 @@ class VendorDesk implements Vendors {
     const isOld = now - call.askedAt >= compiled.maxAgeMs
     const isAccepted = call.vendorId !== null
     if (call.state === 'submitted') {
-      if (apiKey === undefined) return { is: 'skipped', why: 'no_key' }
+      if (apiKey === undefined && !(await this.#hasArrived(call))) return { is: 'skipped', why: 'no_key' }
       return this.#collect(question, call)
     }
     if (call.state === 'asked') {
       if (await this.ports.store.read((tx) => isHeld(tx, call))) return 'wait'
+      if (await this.#hasArrived(call)) return this.#collect(question, call)
       const isOver = await this.#write((tx) => updateCall(tx, call, { state: 'unknown', answeredAt: now }))
       return isOver ? { is: 'unknown' } : 'wait'
     }
@@ -306,7 +322,9 @@ class VendorDesk implements Vendors {
     if (call.state === 'failed') return isAccepted ? { is: 'skipped', why: 'failed' } : undefined
     // Asking for accepted work is free: the vendor may have done it since.
     if (call.state === 'unknown')
-      return isAccepted && apiKey !== undefined ? this.#collect(question, call) : { is: 'unknown' }
+      return (isAccepted && apiKey !== undefined) || (await this.#hasArrived(call))
+        ? this.#collect(question, call)
+        : { is: 'unknown' }
     return call.state === 'found' ? { is: 'found', fields: call.answer as Fields } : { is: 'not_found' }
   }
 
@@ -349,14 +367,15 @@ class VendorDesk implements Vendors {
       if (asked.length > 0) await this.#pace(first)
       if (this.#isPassedOver(first))
         return questions.map((): Step => ({ is: 'skipped', why: 'rate_limited' }))
-      const calls = asked.length > 0 ? await this.#claim(asked) : 'taken'
-      if (calls === 'taken') {
+      const claimed = asked.length > 0 ? await this.#claim(asked) : 'taken'
+      if (claimed === 'taken') {
         await this.ports.sleep(lookMs)
         return questions.map(() => 'taken')
       }
+      const { calls } = claimed
       const open = this.#workOf(first).open
       for (const call of calls) open.add(placeOf(call))
-      const steps = await this.#send(asked, calls).catch((error: unknown) => {
+      const steps = await this.#send(asked, claimed).catch((error: unknown) => {
         for (const call of calls) open.delete(placeOf(call))
         throw error
       })
@@ -385,6 +404,8 @@ class VendorDesk implements Vendors {
     if (apiKey === undefined) return 'no_key'
     if (stored.pausedUntil > this.ports.clock.now()) return stored.pausedBy ?? 'paused'
     if ((await this.#workOf(question).breaker).isOpen()) return 'failing'
+    const { webhook, poll } = question.kind.file
+    if (webhook && !poll && (await this.ports.store.read(addressNow)) === undefined) return 'no_webhook'
     // What is held for answers that are under way may come back.
     const isShort = this.#workOf(question).open.size === 0 && (await this.#leftFor(question)) < 1
     return isShort ? 'budget' : undefined
@@ -426,15 +447,20 @@ class VendorDesk implements Vendors {
   }
 
   /** Records questions before they are sent; `taken` where another process has one of them, or the budget. */
-  async #claim(questions: readonly Question[]): Promise<readonly ProviderCall[] | 'taken'> {
+  async #claim(questions: readonly Question[]): Promise<Claimed | 'taken'> {
     const [first] = questions
     if (!first) return 'taken'
     const { workspaceId, memberId, run } = first.asking
     const { name } = first.loaded.stored
     const { timeoutMs } = first.loaded.compiled
+    const { webhook, poll } = first.kind.file
     const now = this.ports.clock.now()
     const claim = async (tx: Connection) => {
       const leaseUntil = await leaseEnd(tx, timeoutMs + leaseMarginMs)
+      const address = webhook && (await addressNow(tx))
+      // Its answer could arrive nowhere.
+      if (webhook && !poll && address === undefined) throw new Taken()
+      const token = address && Buffer.from(this.ports.random(16)).toString('base64url')
       const calls: ProviderCall[] = []
       const served = new Map<string, ProviderCall>()
       for (const [place, question] of questions.entries()) {
@@ -451,6 +477,8 @@ class VendorDesk implements Vendors {
           ofRows: questions.length,
           answer: null,
           error: null,
+          webhook: token ?? null,
+          delivery: null,
           sentAs: null,
           cost: 0,
           reserved: mostOf(question),
@@ -473,7 +501,7 @@ class VendorDesk implements Vendors {
         if (!(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit)))
           throw new Taken()
       for (const call of [...calls, ...served.values()]) await insertCall(tx, call)
-      return calls
+      return { calls, ...(address && token ? { answersTo: addressFor(address, token) } : {}) }
     }
     try {
       return await this.#write(claim, workspaceId)
@@ -484,11 +512,14 @@ class VendorDesk implements Vendors {
   }
 
   /** Sends the request about some rows, and keeps what came of each before it is returned. */
-  async #send(questions: readonly Question[], calls: readonly ProviderCall[]): Promise<readonly Step[]> {
+  async #send(questions: readonly Question[], { calls, answersTo }: Claimed): Promise<readonly Step[]> {
     const [first] = questions
     if (!first) return []
     const { kind } = first
-    const request = kind.request(questions.map(({ fields, key }) => ({ ...fields, row: key.identity })))
+    const request = kind.request(
+      questions.map(({ fields, key }) => ({ ...fields, row: key.identity })),
+      answersTo,
+    )
     // Whoever stood still since the claim may have lost the questions to others, who may send them.
     const mayGo = (ms: number) =>
       this.ports.store.read(async (tx) => {
@@ -641,6 +672,7 @@ class VendorDesk implements Vendors {
           for (const { of } of budgetsOf({ loaded, asking: { ...asking, run } }, askedAt))
             await spendBudget(tx, { workspaceId, provider, run: of }, (ending?.cost ?? 0) - reserved)
         }
+        if (call.webhook !== null) await dropDelivery(tx, call.webhook)
       }
     }, first.asking.workspaceId)
     const work = this.#workOf(first)
@@ -650,30 +682,58 @@ class VendorDesk implements Vendors {
     work.refusedSince = undefined
   }
 
-  /** Polls for the answer about a row that the vendor accepted, and keeps it. The work is never submitted again. */
+  /**
+   * Waits for the answer about a row that the vendor accepted, which is polled or sent to this machine, and keeps it. The work is
+   * never submitted again.
+   */
   async #collect(question: Question, call: ProviderCall): Promise<Ended> {
     const { kind, key } = question
-    const name = `${call.workspaceId} ${call.provider} ${call.vendorId}`
+    const name = `${call.workspaceId} ${call.provider} ${call.webhook ?? call.vendorId}`
+    const canPoll = kind.file.poll !== undefined && call.vendorId !== null
     const ask = () => this.#exchange([question], kind.poll(call.vendorId ?? ''))
     const send = () => this.#workOf(question).limit(() => this.#pace(question).then(ask))
+    const quietUntil = call.webhook === null || !canPoll ? 0 : call.askedAt + quietMs(kind)
+    const next = async (waitMs: number) => {
+      const ms = waitMs === 0 ? 0 : Math.max(waitMs, quietUntil - this.ports.clock.now())
+      return (await this.#arrival(call, ms)) ?? (canPoll ? send() : undefined)
+    }
     // The rows of one request wait for the same answer.
     const poll = (waitMs: number) =>
-      getOrMake(this.#polls, name, () =>
-        this.ports
-          .sleep(waitMs)
-          .then(send)
-          .finally(() => this.#polls.delete(name)),
-      )
+      getOrMake(this.#polls, name, () => next(waitMs).finally(() => this.#polls.delete(name)))
     try {
       const row = rowOf(question, call)
       const read = (answer: VendorAnswer) => readAnswer(question, call, answer, row).outcome
-      const { is, answer } = await pollWork(this.ports, kind, call.askedAt, poll, read)
+      const hasArrived = (answer: VendorAnswer) => this.#arrived.has(answer)
+      const { is, answer } = await pollWork(this.ports, kind, call.askedAt, poll, read, hasArrived)
       if (answer) return (await this.#keep([question], [call], answer))[0] as Ended
       if (is === 'out_of_credits' || is === 'invalid_key') await this.#pause(key, [call], is)
       // The next one who asks polls again.
       return (await this.#settle([question], [call], 'unknown', workErrors[is]))[0] as Ended
     } finally {
       this.#workOf(question).open.delete(placeOf(call))
+    }
+  }
+
+  #hasArrived({ webhook }: ProviderCall): Promise<boolean> {
+    return this.ports.store.read(async (tx) => webhook !== null && (await findDelivery(tx, webhook)) !== null)
+  }
+
+  /** Waits for so long, but for no longer than until the answer to accepted work has arrived, and returns that. */
+  async #arrival({ webhook }: ProviderCall, ms: number): Promise<VendorAnswer | undefined> {
+    if (webhook === null) {
+      await this.ports.sleep(ms)
+      return undefined
+    }
+    const until = this.ports.clock.now() + ms
+    for (let waitMs = lookMs; ; waitMs = Math.min(2 * waitMs, maxLookMs)) {
+      const arrived = await this.ports.store.read((tx) => findDelivery(tx, webhook))
+      if (arrived !== null) {
+        this.#arrived.add(arrived as VendorAnswer)
+        return arrived as VendorAnswer
+      }
+      const left = until - this.ports.clock.now()
+      if (left <= 0) return undefined
+      await this.ports.sleep(Math.min(waitMs, left))
     }
   }
 
@@ -862,6 +922,12 @@ async function createBreaker() {
         .catch(() => {}),
   }
 }
+
+const addressNow = (tx: Connection) => listenerAddress(tx, listenerLeaseMs)
+
+/** How long the answer to accepted work may be on its way before it is polled, too. */
+const quietMs = ({ file: { webhook, poll } }: CompiledKind): number =>
+  Math.min(toMs(webhook?.wait ?? '30s'), toMs(poll?.give_up ?? '10m'))
 
 /** Whether a recorded call answers the question, or will. */
 const isOpen = (call: ProviderCall, now: number, { compiled }: Loaded): boolean =>

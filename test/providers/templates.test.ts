@@ -81,6 +81,13 @@ const fullenrich = (info: object, field: string) =>
       not_found: [200, { status: 'FINISHED', data: [{ custom: { row: '1' }, contact_info: {} }] }],
     },
   }) satisfies Partial<Vendor>
+/** What its webhook sends, as a poll answers it. */
+const apolloNumbers = (phone_numbers: readonly object[]) => ({
+  request_id: '5',
+  webhook_status: 'success',
+  webhook_result: { status: 'success', people: [{ id: '587c', phone_numbers }] },
+})
+
 const vendors: readonly Vendor[] = [
   {
     template: 'hunter',
@@ -338,6 +345,23 @@ const vendors: readonly Vendor[] = [
   },
   {
     template: 'apollo',
+    kind: 'phone',
+    sent: {
+      method: 'POST',
+      path: '/people/match?first_name=Ada&last_name=King&domain=acme.example&reveal_phone_number=true&poll_only=true',
+    },
+    auth: { 'x-api-key': key },
+    submitted: [200, { person: apolloPerson, request_id: 5 }],
+    pending: [404, { error_code: 'result_pending', retry_after_seconds: 30 }],
+    answers: {
+      found: [200, apolloNumbers([{ sanitized_number: '+33612341000' }])],
+      not_found: [200, apolloNumbers([])],
+    },
+    read: { phone: '+33612341000' },
+    costs: { found: 9, not_found: 1 },
+  },
+  {
+    template: 'apollo',
     kind: 'person',
     sent: {
       method: 'POST',
@@ -414,6 +438,9 @@ describe('a template', () => {
     ['dropcontact', 'email', [429, { success: false }], 'rate_limited'],
     ['fullenrich', 'email', [401, { code: 'error.api.key' }], 'invalid_key'],
     ['fullenrich', 'email', [429, { code: 'error.rate.limit' }], 'rate_limited'],
+    ['apollo', 'phone', [422, { error: 'You have insufficient credits' }], 'out_of_credits'],
+    ['apollo', 'phone', [401, {}], 'invalid_key'],
+    ['apollo', 'phone', [200, { person: null, request_id: 5 }], 'not_found'],
     ['fullenrich', 'phone', [402, { status: 'CREDITS_INSUFFICIENT' }], 'out_of_credits'],
   ] as const)('of %s reads for %s that work was refused: %j', async (template, kind, answer, outcome) => {
     const seen = await withVendor(template, [answer])

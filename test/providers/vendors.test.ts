@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -948,7 +948,14 @@ describe('data forget', () => {
 
 /** Opens the vendors of the workspace in a process of their own, and what asks them for an address. */
 async function vendorsOver(store: Driver, now = Date.now) {
-  const vendors = openVendors({ store, clock: { now }, keyOf: () => key, sleep, servers: [dns.address] })
+  const vendors = openVendors({
+    store,
+    clock: { now },
+    keyOf: () => key,
+    sleep,
+    random: randomBytes,
+    servers: [dns.address],
+  })
   const [workspace] = await store.read((tx) => tx.all<{ id: string }>('SELECT id FROM workspaces'))
   const asking = { workspaceId: workspace?.id ?? '', memberId: '', run: 'other' }
   const ask = (lastName: string) =>

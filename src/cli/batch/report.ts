@@ -180,6 +180,7 @@ const notAskedBecause: Readonly<Record<string, string>> = {
   budget: 'has used its budget',
   rate_limited: 'is at its rate limit',
   failing: 'keeps failing',
+  no_webhook: 'sends its answers to this machine, and prospect listen --public-url does not run',
   failed: 'answered with an error',
 }
 

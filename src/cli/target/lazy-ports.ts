@@ -30,6 +30,7 @@ export const vendorsOf = (machine: Machine, shared: () => ReturnType<typeof open
     // A home that cannot be used is refused where it is used.
     keyOf: (workspaceId, name) => storedKey(machine.home, providerKeyName(workspaceId, name)),
     sleep: machine.sleep,
+    random: (bytes) => machine.ids.bytes(bytes),
     servers: machine.streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== ''),
     onClose: (close) => machine.onClose(close),
   })

@@ -94,7 +94,7 @@ const engineTables: readonly PersonalTable[] = [
     table: 'provider_calls',
     counted: 'replies',
     key: ['workspace_id', 'provider', 'kind', 'identity', 'attempt'],
-    columns: ['subject', 'answer', 'vendor_id', 'error'],
+    columns: ['subject', 'answer', 'delivery', 'vendor_id', 'error'],
     erase: eraseQuestion,
   },
   // Those that are made keep where they went, and a receiver may have answered with what it was sent.
@@ -167,22 +167,27 @@ const goneQuestion = () => ({
   identity: `forgotten ${randomUUID()}`,
   subject: '{}',
   answer: null,
+  webhook: null,
+  delivery: null,
   vendor_id: null,
   error: null,
 })
 
 function eraseQuestion(row: StoredRow, subject: SubjectMatcher): RowErasure | undefined {
-  const [asked, answer] = [row.subject, row.answer].map((text) =>
+  const [asked, answer, delivery] = [row.subject, row.answer, row.delivery].map((text) =>
     text === null ? null : parseExact(String(text)),
   )
   // What was given says where the person works whose name was found.
   const isTheirs = subject.isAbout({ ...(asked as object), ...(answer as object | null) })
   if (isTheirs || [asked, row.vendor_id].some((one) => subject.mentions(one)))
     return { change: goneQuestion() }
-  const left = subject.without(answer, null)
   const texts = emptyTexts(subject, row, { error: '' })
-  if (left === answer && !texts) return undefined
-  const change = { ...texts?.change, ...(left === answer ? {} : { answer: toJson(left) }) }
+  const changed = Object.entries({ answer, delivery }).flatMap(([name, value]) => {
+    const left = subject.without(value, null)
+    return left === value ? [] : [[name, left === null ? null : toJson(left)] as const]
+  })
+  if (changed.length === 0 && !texts) return undefined
+  const change = { ...texts?.change, ...Object.fromEntries(changed) }
   return { change, counts: emptiedCount }
 }
 

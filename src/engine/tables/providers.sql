@@ -33,6 +33,9 @@ CREATE TABLE provider_calls (
   of_rows {integer} NOT NULL,
   answer {text},
   error {text},
+  -- The unguessable end of the address that its answer is sent to, and what arrived there until it is read.
+  webhook {text},
+  delivery {text},
   -- The kind whose request it was part of, and whose cost; null for a request of its own.
   sent_as {text},
   cost BIGINT NOT NULL,
@@ -46,6 +49,13 @@ CREATE TABLE provider_calls (
 );
 CREATE INDEX provider_calls_newest ON provider_calls (workspace_id, asked_at);
 CREATE INDEX provider_calls_open ON provider_calls (workspace_id, provider, lease_until) WHERE state = 'asked';
+CREATE INDEX provider_calls_webhook ON provider_calls (webhook) WHERE webhook IS NOT NULL;
+-- Where vendors reach a program that receives their webhooks, while it runs.
+CREATE TABLE provider_listeners (
+  address {text} NOT NULL PRIMARY KEY,
+  token {text} NOT NULL,
+  lease_until BIGINT NOT NULL
+);
 -- What a run, or a day, may cost at a provider and has cost so far.
 CREATE TABLE provider_budgets (
   workspace_id {text} NOT NULL REFERENCES workspaces (id),

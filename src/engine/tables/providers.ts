@@ -1,5 +1,6 @@
 import { dayMs, isoDay } from '../../api/values/dates.js'
 import { type Connection, insertInto, perDialect, readNumber } from '../../storage/driver/connection.js'
+import { endIn, freeIn, leasesOf } from '../../storage/queue.js'
 import { column, type RecordOf, RecordTable } from './record-table.js'
 
 /** A data vendor of a workspace. Its key is not stored here. */
@@ -49,6 +50,8 @@ const callTable = new RecordTable('provider_calls', {
   place: column.number,
   ofRows: column.number,
   error: column.maybeText,
+  /** The unguessable end of the address that its answer is sent to; null where it is polled only. */
+  webhook: column.maybeText,
   /** The kind whose request served it, too; null for a request of its own. */
   sentAs: column.maybeText,
   /** Millionths of the provider's credits, as of all amounts here. */
@@ -63,6 +66,8 @@ const callTable = new RecordTable('provider_calls', {
   /** What it was asked. */
   subject: column.json<unknown>(),
   answer: column.json<unknown>(),
+  /** What arrived by its webhook, until it is read. */
+  delivery: column.json<unknown>(),
 })
 export type ProviderCall = RecordOf<typeof callTable>
 
@@ -164,6 +169,48 @@ export const isHeld = async (tx: Connection, call: ProviderCall, ms = 0): Promis
 /** Forgets a question that the vendor did not take. */
 export const dropCall = (tx: Connection, call: ProviderCall) =>
   tx.run(`DELETE FROM provider_calls WHERE ${ofOpen}`, ...keyOf(call), call.attempt)
+
+/** Returns the calls of the request whose answer is sent to an address with this end; the one that it is kept with comes first. */
+export const listCallsOf = (tx: Connection, webhook: string) =>
+  callTable.all(tx, 'WHERE webhook = ? ORDER BY sent_as IS NOT NULL, place, kind, attempt', webhook)
+
+/** Returns what arrived for a request; null where nothing has. */
+export const findDelivery = async (tx: Connection, webhook: string): Promise<unknown> =>
+  (await callTable.get(tx, 'WHERE webhook = ? AND delivery IS NOT NULL LIMIT 1', webhook))?.delivery ?? null
+
+const readSql = `UPDATE provider_calls SET delivery = NULL WHERE webhook = ? AND delivery IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM provider_calls AS others WHERE others.webhook = ? AND others.state IN ('asked', 'submitted', 'unknown'))`
+
+/** Forgets what arrived for a request when it was read for each of its rows. */
+export const dropDelivery = (tx: Connection, webhook: string) => tx.run(readSql, webhook, webhook)
+
+const listenersLease = leasesOf({ table: 'provider_listeners', key: ['address'] })
+
+const listenSql = perDialect(
+  (dialect) => `INSERT INTO provider_listeners (address, token, lease_until) VALUES (?, ?, ${endIn(dialect)})
+    ON CONFLICT (address) DO UPDATE SET token = excluded.token, lease_until = excluded.lease_until`,
+)
+
+/** Records for so long that vendors reach a program at an address; whoever was there before it is gone. */
+export const putListener = (tx: Connection, address: string, token: string, ms: number) =>
+  tx.run(listenSql(tx), address, token, ms)
+
+/** Extends that, and returns whether it is still there. */
+export const extendListener = (tx: Connection, address: string, token: string, ms: number) =>
+  listenersLease.extend(tx, token, ms, address)
+
+/** Records that vendors reach nobody there any more. */
+export const dropListener = (tx: Connection, address: string, token: string) =>
+  listenersLease.settle(tx, token, '', [], address)
+
+const addressSql = perDialect(
+  (dialect) => `SELECT address FROM provider_listeners WHERE NOT ${freeIn(dialect)}
+    ORDER BY lease_until DESC, address LIMIT 1`,
+)
+
+/** Returns where vendors reach a program now; `undefined` where they reach none. */
+export const listenerAddress = async (tx: Connection, leaseMs: number): Promise<string | undefined> =>
+  (await tx.get<{ address: string }>(addressSql(tx), leaseMs))?.address
 
 const inFlight = perDialect(
   ({ now }) => `workspace_id = ? AND provider = ? AND state = 'asked' AND lease_until > ${now} AND place = 0

@@ -27,6 +27,7 @@ export const movedEngine = (): MovedPart => ({
     jobsQueue,
     deliveriesQueue,
     { table: 'provider_calls', key: [], open: "state = 'asked'" },
+    { table: 'provider_listeners', key: [] },
   ],
 })
 

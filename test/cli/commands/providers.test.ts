@@ -291,11 +291,15 @@ describe('providers with a vendor', () => {
     expect(await here.json('providers show apollo')).toMatchObject({
       kinds: [
         { kind: 'email', same_request_as: ['person'], cost: 'as the answer says, at most 1' },
+        {
+          kind: 'phone',
+          asks: 'POST /people/match, then its answer comes by webhook, or else GET /webhook_result/{id} every 30s for up to 1h',
+        },
         { kind: 'person', same_request_as: ['email'] },
       ],
       read_from: expect.stringContaining('https://docs.apollo.io/'),
       read_on: '2026-11-29',
-      not_confirmed: expect.stringContaining('webhook'),
+      not_confirmed: expect.stringContaining('no mobile ones'),
     })
     const { stdout } = await here.run('providers show apollo', { terminal: true })
     expect(stdout).toContain('the request of person: asked and paid once')

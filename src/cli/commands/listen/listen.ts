@@ -1,20 +1,23 @@
 import { Refusal } from '../../../api/calls/errors.js'
 import { escapeControls } from '../../../api/values/json.js'
+import { providerKeyName, webhookSecretName } from '../../../api/values/key-names.js'
 import { aborted, type Fields } from '../../../api/values/objects.js'
 import type { Forward, Passed, ReceivedDelivery } from '../../../api/webhooks/events.js'
 import { type Forwarder, passOn, startForwarder } from '../../../http/forwarder.js'
-import { newToken, receiver } from '../../../http/receiver.js'
+import { newToken, receiver, vendorReceiver } from '../../../http/receiver.js'
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Events } from '../../../storage/state/webhook-inbox.js'
 import { deliveriesPort } from '../../call/receive.js'
 import type { Context, StreamsContext } from '../../context/context.js'
+import { storedKey } from '../../context/credentials.js'
 import { interruptible } from '../../context/io.js'
-import { openEvents } from '../../context/open-databases.js'
+import { openEngineStore, openEvents } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { type OptionsOf, optionRows } from '../../options/values.js'
 import {
   givenSecrets,
   givenToken,
+  type PublicAddress,
   publicAddress,
   refusedSecret,
   type SecretChoice,
@@ -77,7 +80,9 @@ async function serve(
   sending: Forwarder | undefined,
   over: AbortSignal,
 ): Promise<void> {
-  const handler = receiver({
+  const report = (error: unknown) =>
+    context.notify(`An event could not be stored: ${(error as Error).message}.`)
+  const own = receiver({
     inbox: {
       keep: async (delivery) => {
         const kept = await events.clean(delivery)
@@ -94,8 +99,10 @@ async function serve(
     secrets: trust.secrets,
     ...(trust.known ? { known: trust.known } : {}),
     clock: context.clock,
-    report: (error) => context.notify(`An event could not be stored: ${(error as Error).message}.`),
+    report,
   })
+  const vendors = known && (await receiveVendors(context, known, report))
+  const handler = (request: Request) => vendors?.take(request) ?? own(request)
   const allowHosts = known ? [known.host] : []
   const setup = { handler, allowHosts, defaultPort: deliveriesPort }
   const listening = await startListening(context, place, setup)
@@ -103,11 +110,38 @@ async function serve(
     const url = webhookUrl(listening.origin, token, known)
     const { secret, from: secret_from } = trust
     const verifying = trust.secrets.length > 0
+    await vendors?.announce()
     await lines.open({ listening: listening.origin, url, verifying, secret, secret_from })
     context.notify(`Listening on ${listening.origin}. ${trust.words} Ctrl-C ends it.`)
     await aborted(over)
   } finally {
+    await vendors?.end()
     await listening.close()
+  }
+}
+
+/** Receives what the data vendors of this machine's workspaces send to its public address; `undefined` without a workspace. */
+async function receiveVendors(context: Context, known: PublicAddress, report: (error: unknown) => void) {
+  if (!context.isLocal() || !(await context.isSetUp())) return undefined
+  const { store } = await openEngineStore(context)
+  const { announceListener, takeDelivery, vendorPath } = await import('../../../providers/webhook.js')
+  const secretOf = (workspaceId: string, name: string) => {
+    const keyName = providerKeyName(workspaceId, name)
+    return storedKey(context.home, webhookSecretName(keyName)) ?? storedKey(context.home, keyName)
+  }
+  const ports = { store, clock: context.clock, secretOf, sleep: context.sleep }
+  let announced: Awaited<ReturnType<typeof announceListener>> | undefined
+  return {
+    take: vendorReceiver({
+      path: vendorPath,
+      prefix: known.prefix,
+      take: (delivery) => takeDelivery(ports, delivery),
+      report,
+    }),
+    announce: async () => {
+      announced = await announceListener(ports, known.origin + known.prefix, context.ids.uuid())
+    },
+    end: async () => announced?.end(),
   }
 }
 

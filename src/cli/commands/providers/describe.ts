@@ -89,10 +89,12 @@ const pathText = (request: RequestFile): string => {
   return `${method.toUpperCase()} ${path}`
 }
 
-function asksOf({ request, submit, poll }: KindFile): string {
+function asksOf({ request, submit, poll, webhook }: KindFile): string {
   if (request) return pathText(request)
-  const polled = poll && `, then ${pathText(poll)} every ${poll.every} for up to ${poll.give_up}`
-  return `${submit ? pathText(submit) : ''}${polled ?? ''}`
+  const polled = poll && `${pathText(poll)} every ${poll.every} for up to ${poll.give_up}`
+  const sent = webhook && `its answer comes by webhook${webhook.sign ? ', signed' : ''}`
+  const then = sent && polled ? `${sent}, or else ${polled}` : (sent ?? polled)
+  return `${submit ? pathText(submit) : ''}${then ? `, then ${then}` : ''}`
 }
 
 function costText({ cost = {} }: KindFile): string {

@@ -1,16 +1,22 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
-import { providerKeyName } from '../../../api/values/key-names.js'
+import { providerKeyName, webhookSecretName } from '../../../api/values/key-names.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import type { StoredProvider } from '../../../engine/tables/providers.js'
 import { micros, type VendorAnswer, type VendorRequest } from '../../../providers/compile.js'
-import { type Subject, subjectFields, writeDefinition } from '../../../providers/definition.js'
+import {
+  type ProviderFile,
+  type Subject,
+  subjectFields,
+  writeDefinition,
+} from '../../../providers/definition.js'
 import type { Registry } from '../../../providers/registry.js'
 import templates from '../../../providers/templates.json' with { type: 'json' }
 import { writeTo } from '../../../runs/output/writer.js'
 import type { Context } from '../../context/context.js'
-import { forgetKey, storedKey, storeKey } from '../../context/credentials.js'
+import { forgetKey, keyIn, storedKey, storeKey } from '../../context/credentials.js'
+import { checkSecret } from '../../context/home.js'
 import { readText } from '../../context/io.js'
 import {
   openAdmin,
@@ -95,16 +101,23 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .withOptions(addOptions)
       .printResult(async (context, { args: [source = ''], options }) => {
         requireLocal(context)
-        const { checkKey, checkProvider, kindsOf } = await import('../../../providers/registry.js')
+        const { checkKey, checkProvider, checkWebhookSecret, kindsOf } = await import(
+          '../../../providers/registry.js'
+        )
         const { allowTarget = [] } = options
         const { file } = await checkProvider(await readSource(context, source), source, allowTarget)
+        const secret = await readWebhookSecret(context, file, options.webhookSecretFile)
         const key = await readKey(context, source, options, new Refusal('usage.no_provider_key'))
         checkKey(file, key)
+        checkWebhookSecret(file, secret ?? key)
         await openAdmin(context, 'records')
         const registry = await openRegistry(context)
         const added = await registry.add(file, allowTarget)
         const keyName = providerKeyName(added.workspaceId, added.name)
         storeKey(context, keyName, key)
+        const secretName = webhookSecretName(keyName)
+        if (secret !== undefined) storeKey(context, secretName, secret)
+        else forgetKey(context, secretName)
         return { added: added.name, kinds: kindsOf(added) }
       }),
     command('remove', 'Remove a provider, and forget its key')
@@ -112,7 +125,9 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .printResult(async (context, { args: [name = ''] }) => {
         const registry = await openRegistry(context)
         await registry.remove(name)
-        forgetKey(context, providerKeyName(await registry.workspaceId(), name))
+        const keyName = providerKeyName(await registry.workspaceId(), name)
+        forgetKey(context, keyName)
+        forgetKey(context, webhookSecretName(keyName))
         return { removed: name }
       }),
     toggle('enable', 'Ask a provider again, also after a pause', true),
@@ -199,8 +214,24 @@ const allowTarget = [
 
 const addOptions = optionRows({
   ...keyOptions,
+  webhookSecretFile: [
+    '<file>',
+    'read the secret that its webhooks are signed with, where that is not the key',
+  ],
   allowTarget,
 })
+
+/** Reads the secret that a vendor signs its webhooks with; `undefined` where that is its key. */
+async function readWebhookSecret(context: Context, file: ProviderFile, path: string | undefined) {
+  if (path === undefined) return undefined
+  const { streams } = context
+  const isSigned = Object.values(file.kinds).some(({ webhook }) => webhook?.sign !== undefined)
+  if (!isSigned) throw new Refusal('usage.webhook_secret', { name: file.name })
+  checkSecret(resolve(streams.cwd, path))
+  const secret = keyIn(await readText(streams, resolve(streams.cwd, path), '--webhook-secret-file'), path)
+  context.conceal(secret)
+  return secret
+}
 
 interface Template {
   readonly page: string
@@ -291,6 +322,8 @@ const testCommand: CommandFactory = ({ command }) =>
         throw kind
           ? new Refusal('provider.needs_more', { name, kind: word, needs: kind.file.needs })
           : new Refusal('provider.lacks_kind', { name, kind: word, kinds: Object.keys(file.kinds) })
+      if (kind.file.webhook && !kind.file.poll)
+        throw new Refusal('provider.only_webhook', { name, kind: word })
       const suppressor = await context.suppressor()
       const identity = {
         url: subject.network_url,
