@@ -312,8 +312,9 @@ class VendorDesk implements Vendors {
       return this.#collect(question, call)
     }
     if (call.state === 'asked') {
-      if (await this.ports.store.read((tx) => isHeld(tx, call))) return 'wait'
+      // Whoever sent it may be gone, or has not read yet that it was accepted.
       if (await this.#hasArrived(call)) return this.#collect(question, call)
+      if (await this.ports.store.read((tx) => isHeld(tx, call))) return 'wait'
       const isOver = await this.#write((tx) => updateCall(tx, call, { state: 'unknown', answeredAt: now }))
       return isOver ? { is: 'unknown' } : 'wait'
     }
