@@ -37,14 +37,14 @@ describe('the phones of imported companies', () => {
   })
 
   it('are left out and counted where they are not certain, and the companies stay', async () => {
-    const cells = ['1e9', '999', '0011 33 6 12 34 56 78', '030 1234567', '+33612345678 / 79']
+    const cells = ['1e9', '999', '0011 33 6 12 34 56 78', '009 49 30 1234567', '030 1234567', '+33612345678 / 79']
     const { phones, report, stored } = await load(
       'companies',
       `name,domain,phone\n${cells.map((cell, at) => `C${at},c${at}.example,${cell}\n`).join('')}`,
     )
-    expect(stored).toHaveLength(5)
+    expect(stored).toHaveLength(6)
     expect(Object.values(phones).filter((phone) => typeof phone === 'string')).toEqual([])
-    expect(report.not_understood).toEqual([{ field: 'phone', values: 5, sample: '1e9' }])
+    expect(report.not_understood).toEqual([{ field: 'phone', values: 6, sample: '1e9' }])
   })
 
   it('are one for each: the first of a list, and the others are counted', async () => {
