@@ -233,6 +233,7 @@ export const fileNameOf = (name: unknown): string => fileNames[String(name)] ?? 
 
 /** Why a walk over pages ends early. */
 const missingPages: Readonly<Record<string, string>> = {
+  beyond_total: 'has sent twice as many rows as it has',
   empty: 'the last one is empty',
   no_cursor: 'gives no cursor for them',
   same_cursor: 'gives a cursor that was used before',

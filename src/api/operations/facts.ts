@@ -171,11 +171,11 @@ export function queryOf(fields: Fields): string {
 /** What help and documents say of an observed operation. */
 export const observedNote = 'Observed, not specified.'
 
-/** Returns whether a call can use up credits or a quota. */
 /** Whether a request starts one job for several contacts, which has a place for each of them. */
 export const startsSeveral = ({ needs, starts }: Pick<Facts, 'needs' | 'starts'>): boolean =>
   starts !== undefined && needs === 'contacts'
 
+/** Returns whether a call can use up credits or a quota. */
 export const isMetered = (facts: Facts): boolean => isPriced(facts) || facts.quota !== undefined
 
 /** Returns whether a call can ever spend credits. */

@@ -199,13 +199,17 @@ export async function* readPages(ask: (input: Input) => Promise<Reply>, input: I
     yield page
     if (isMore !== true) return
     rows += found
-    const reason = whyNoMore(next_cursor, seen, found)
+    const reason = isBeyond(rows, total) ? 'beyond_total' : whyNoMore(next_cursor, seen, found)
     if (reason !== undefined) throw refuse(reason)
     cursor = next_cursor
   }
 }
 
 const isGiven = (cursor: unknown): boolean => cursor !== undefined && cursor !== null && cursor !== ''
+
+/** Whether far more rows came than there are; a total may be an estimate, or grow meanwhile. */
+const isBeyond = (rows: number, total: unknown): boolean =>
+  typeof total === 'number' && total > 0 && rows > 2 * total + rowsPerPage
 
 /** Returns why no further page can be asked for, or none would come; `undefined` where the next one can. */
 function whyNoMore(next: unknown, seen: ReadonlySet<unknown>, found: number): string | undefined {
