@@ -18,11 +18,11 @@ export function readPhone(value: unknown, country: string | undefined): string |
 
 const international = /^\+[1-9]\d{6,14}$/
 /**
- * A calling code followed by a zero: many people keep the national prefix there, but few countries do. No area code of North
+ * A calling code followed by a zero, or Russia's by an 8: many people keep the national prefix there, but few countries do. No area code of North
  * America begins with 1, so that `+1 1` comes from a prefix such as Australia's 0011.
  */
 const prefixed =
-  /^\+(?:11|(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0)/
+  /^\+(?:11|(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[03578]|9[679])\d)0|78\d{10}$)/
 
 /** What links and forms of advertisers write before a number, and links behind it. */
 const label = /^(?:tel|p|phone|whatsapp):\s*(?=[+\d(])/i
@@ -52,7 +52,7 @@ export function toE164(written: string, country?: string): string | undefined {
     extract: false,
   })
   if (bare.startsWith('+11') && !known?.isValid()) return undefined
-  if (mayBeTwo && known?.isPossible() === false) return undefined
+  if ((mayBeTwo || prefixed.test(bare)) && known?.isPossible() === false) return undefined
   if (!known) return international.test(bare) ? bare : undefined
   return international.test(known.number) && (!isNational || known.isPossible()) ? known.number : undefined
 }

@@ -28,6 +28,7 @@ describe('the phones of imported companies', () => {
     ['＋４９３０１２３４５６７', '', '+49301234567'],
     ["'+33612345678", '', '+33612345678'],
     ['+1 (212) 555-0100 ext 5', '', '+12125550100'],
+    ['+7 8 495 123 45 67', '', '+74951234567'],
   ])('that are written as %j, in %j, are stored as %j', async (written, country, number) => {
     const { phones, report } = await load(
       'companies',
@@ -37,7 +38,15 @@ describe('the phones of imported companies', () => {
   })
 
   it('are left out and counted where they are not certain, and the companies stay', async () => {
-    const cells = ['1e9', '999', '0011 33 6 12 34 56 78', '009 49 30 1234567', '030 1234567', '+33612345678 / 79']
+    const cells = [
+      '1e9',
+      '999',
+      '0011 33 6 12 34 56 78',
+      '009 49 30 1234567',
+      '+7 8 495 123 45 67',
+      '030 1234567',
+      '+33612345678 / 79',
+    ]
     const { phones, report, stored } = await load(
       'companies',
       `name,domain,phone\n${cells.map((cell, at) => `C${at},c${at}.example,${cell}\n`).join('')}`,
