@@ -52,7 +52,7 @@ export function toE164(written: string, country?: string): string | undefined {
     extract: false,
   })
   if (bare.startsWith('+11') && !known?.isValid()) return undefined
-  if ((mayBeTwo || prefixed.test(bare)) && known?.isPossible() === false) return undefined
+  if (mayBeTwo && known?.isPossible() === false) return undefined
   if (!known) return international.test(bare) ? bare : undefined
   return international.test(known.number) && (!isNational || known.isPossible()) ? known.number : undefined
 }
