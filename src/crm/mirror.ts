@@ -1,5 +1,6 @@
 import { Refusal } from '../api/calls/errors.js'
 import type { Fields } from '../api/values/objects.js'
+import { keyReader, type RowKeys } from '../lists/list-index.js'
 import type { Mirror } from '../runs/ports.js'
 import {
   type Connection,
@@ -8,14 +9,7 @@ import {
   readBehind,
   type StoredRow,
 } from '../storage/driver/connection.js'
-import {
-  type CrmConnector,
-  type CrmKind,
-  type CrmRecord,
-  type CrmValues,
-  crmKinds,
-  idColumn,
-} from './connector.js'
+import { type CrmConnector, type CrmKind, type CrmValues, crmKinds, idColumn } from './connector.js'
 
 /** Changes of so long before the last pull are asked for again: clocks differ, and a search lags behind what is written. */
 const overlapMs = 15 * 60_000
@@ -33,8 +27,17 @@ interface PullRow {
   readonly until: number | null
 }
 
-interface PullPorts {
+/** What records are stored with. */
+export interface MirrorPorts {
   readonly database: Driver
+  readonly connector: MirroredCrm
+  /** Returns which of some companies or people are not to be contacted. */
+  areSuppressed(records: readonly Fields[]): Promise<readonly boolean[]>
+}
+
+type MirroredCrm = Pick<CrmConnector, 'crm' | 'fields' | 'alsoRead' | 'identities' | 'company'>
+
+interface PullPorts extends Pick<MirrorPorts, 'database' | 'areSuppressed'> {
   now(): number
   /** Called after each page with how many records came so far. */
   onRecords(records: number): void
@@ -49,6 +52,8 @@ export interface Pulled {
   readonly read: number
   readonly gone: number
   readonly records: number
+  /** Of those, people who are suppressed, of whom nothing but the id is kept. */
+  readonly withheld: number
 }
 
 /**
@@ -106,8 +111,9 @@ export async function pullKind(
     after = page.next
     read += page.records.length
     const isCut = page.isCut === true
+    const entries = await withoutSuppressed({ ...ports, connector }, kind, page.records)
     await database.transaction(async (connection) => {
-      await putRecords(connection, crm, kind, page.records, beganAt)
+      await putRecords(connection, crm, kind, entries, beganAt)
       const isLast = after === undefined
       // What the CRM does not give by date of change is in the whole list.
       if (isCut) return note(connection, { whole: 1, after: null, began_at: null, until: null })
@@ -133,28 +139,91 @@ export async function pullKind(
         scopeOf(crm),
       )
     : 0
-  return { kind, whole, read, gone, records: await countRecords(database, crm, kind) }
+  const withheld = await countRecords(database, crm, kind, 'hashed IS NOT NULL')
+  return { kind, whole, read, gone, records: await countRecords(database, crm, kind), withheld }
 }
 
 export const scopeOf = (crm: string): string => `crm ${crm}`
 
-/** Stores records as the CRM has them now. */
+/** A record as the mirror has it. */
+export interface MirrorEntry {
+  readonly id: string
+  readonly values: CrmValues
+  /** Hashes of what identifies somebody who is suppressed; nothing else is kept of them. */
+  readonly hashed?: string | undefined
+}
+
+/** Returns what is kept of records: of people who are suppressed no more than that they are there. */
+export async function withoutSuppressed(
+  ports: MirrorPorts,
+  kind: CrmKind,
+  records: readonly MirrorEntry[],
+): Promise<readonly MirrorEntry[]> {
+  if (kind !== 'people' || records.length === 0) return records
+  const identities = await identitiesOf(ports.database, ports.connector, kind, records)
+  const suppressed = await areAnySuppressed(ports, identities)
+  const toKeys = keyReader(kind)
+  return records.map((record, at) => {
+    if (!suppressed[at]) return record
+    return { id: record.id, values: {}, hashed: textOf((identities[at] ?? []).flatMap(toKeys)) }
+  })
+}
+
+const textOf = (sets: readonly RowKeys[]): string =>
+  JSON.stringify(sets.map((keys) => keys.map((key) => (key === null ? null : String(key)))))
+
+const keysIn = (text: string): readonly RowKeys[] =>
+  (JSON.parse(text) as (string | null)[][]).map((keys) =>
+    keys.map((key) => (key === null ? null : BigInt(key))),
+  )
+
+/** Whether records are not to be contacted: by any of their addresses or domains, and not by the first alone. */
+export async function areAnySuppressed(
+  { areSuppressed }: Pick<MirrorPorts, 'areSuppressed'>,
+  identities: readonly (readonly Fields[])[],
+): Promise<readonly boolean[]> {
+  const out = await areSuppressed(identities.flat())
+  let next = 0
+  return identities.map((own) => {
+    const from = next
+    next += own.length
+    return out.slice(from, next).includes(true)
+  })
+}
+
+/** Returns what identifies records: people without an address are known by name and company. */
+async function identitiesOf(
+  database: Driver,
+  connector: MirroredCrm,
+  kind: CrmKind,
+  records: readonly MirrorEntry[],
+): Promise<readonly (readonly Fields[])[]> {
+  const ids = records.flatMap(({ values }) => values[connector.company] ?? [])
+  const companies = await companiesIn(database, connector, kind === 'people' ? ids : [])
+  return records.map(({ values }) => {
+    const theirs = companies.get(values[connector.company] ?? '')
+    return connector.identities(kind, values).map((one) => ({ ...theirs, ...one }))
+  })
+}
+
+/** Stores records as the CRM has them now, as `withoutSuppressed` returned them. */
 export async function putRecords(
   connection: Connection,
   crm: string,
   kind: CrmKind,
-  records: readonly CrmRecord[],
+  records: readonly MirrorEntry[],
   seenAt: number,
 ): Promise<void> {
-  for (const { id, values } of records)
+  for (const { id, values, hashed = null } of records)
     await connection.run(
-      `INSERT INTO crm_records (crm, kind, id, data, seen_at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (crm, kind, id) DO UPDATE SET data = excluded.data,
+      `INSERT INTO crm_records (crm, kind, id, data, hashed, seen_at) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT (crm, kind, id) DO UPDATE SET data = excluded.data, hashed = excluded.hashed,
          seen_at = CASE WHEN excluded.seen_at > crm_records.seen_at THEN excluded.seen_at ELSE crm_records.seen_at END`,
       crm,
       kind,
       id,
       JSON.stringify(values),
+      hashed,
       seenAt,
     )
 }
@@ -169,15 +238,15 @@ export async function dropRecords(
     await connection.run('DELETE FROM crm_records WHERE crm = ? AND kind = ? AND id = ?', crm, kind, id)
 }
 
-export async function countRecords(database: Driver, crm: string, kind: CrmKind): Promise<number> {
-  const sql = 'SELECT count(*) AS count FROM crm_records WHERE crm = ? AND kind = ?'
+export async function countRecords(
+  database: Driver,
+  crm: string,
+  kind: CrmKind,
+  where = 'TRUE',
+): Promise<number> {
+  const sql = `SELECT count(*) AS count FROM crm_records WHERE crm = ? AND kind = ? AND ${where}`
   const row = await database.read((reads) => reads.get<{ count: number }>(sql, crm, kind))
   return Number(row?.count ?? 0)
-}
-
-export interface MirroredRecord {
-  readonly id: string
-  readonly values: CrmValues
 }
 
 /** Yields the records of the mirror, in portions. */
@@ -185,20 +254,24 @@ export async function* mirrored(
   database: Driver,
   crm: string,
   kind: CrmKind,
-): AsyncGenerator<readonly MirroredRecord[]> {
+): AsyncGenerator<readonly MirrorEntry[]> {
   const read = (last: StoredRow | undefined) =>
     database.read((reads) =>
       readBehind(reads, {
         table: 'crm_records',
         key: ['id'],
-        columns: 'id, data',
+        columns: 'id, data, hashed',
         where: ['crm = ? AND kind = ?', crm, kind],
         last,
         limit: recordsAtOnce,
       }),
     )
   for await (const portion of portionsOf(recordsAtOnce, read))
-    yield portion.map(({ id, data }) => ({ id: String(id), values: JSON.parse(String(data)) as CrmValues }))
+    yield portion.map(({ id, data, hashed }) => ({
+      id: String(id),
+      values: JSON.parse(String(data)) as CrmValues,
+      hashed: hashed === null ? undefined : String(hashed),
+    }))
 }
 
 /** Returns what the companies of some people say of them: people without an address are known by name and company. */
@@ -234,7 +307,7 @@ export async function putCompany(
   id: string,
 ): Promise<void> {
   const where = "crm = ? AND kind = 'people' AND id = ?"
-  const sql = `SELECT data FROM crm_records WHERE ${where}`
+  const sql = `SELECT data FROM crm_records WHERE ${where} AND hashed IS NULL`
   const known = await connection.get<{ data: string }>(sql, crm, person)
   if (!known) return
   const data = JSON.stringify({ ...(JSON.parse(known.data) as CrmValues), [company]: id })
@@ -248,12 +321,8 @@ const identifying: Readonly<Record<CrmKind, readonly string[]>> = {
 }
 
 /** Returns the mirror as a list. Throws a Refusal where nothing was read yet. */
-export async function mirrorList(
-  database: Driver,
-  connector: Pick<CrmConnector, 'crm' | 'fields' | 'alsoRead' | 'identities' | 'company'>,
-  kind: CrmKind,
-): Promise<Mirror> {
-  const { crm, fields, alsoRead, identities } = connector
+export async function mirrorList(database: Driver, connector: MirroredCrm, kind: CrmKind): Promise<Mirror> {
+  const { crm, fields, alsoRead } = connector
   const sql = 'SELECT until FROM crm_pulls WHERE crm = ? AND kind = ? AND until IS NOT NULL'
   const last = await database.read((reads) => reads.get<{ until: number }>(sql, crm, kind))
   if (!last) throw new Refusal('crm.not_pulled', { crm })
@@ -268,14 +337,13 @@ export async function mirrorList(
     readAt: Number(last.until),
     async *rows() {
       for await (const portion of mirrored(database, crm, kind)) {
-        const ids = portion.flatMap(({ values }) => values[connector.company] ?? [])
-        const companies = await companiesIn(database, connector, kind === 'people' ? ids : [])
-        yield portion.map(({ id, values }) => {
-          const theirs = companies.get(values[connector.company] ?? '')
-          const [first = {}, ...others] = identities(kind, values).map((one) => ({ ...theirs, ...one }))
+        const identities = await identitiesOf(database, connector, kind, portion)
+        yield portion.map(({ id, values, hashed }, at) => {
+          const [first = {}, ...others] = identities[at] ?? []
           const cell = (column: string) =>
             column === idColumn ? id : (values[column] ?? values[own[column] ?? ''] ?? '')
-          return { line: null, fields: first, others, cell }
+          const keys = hashed === undefined ? undefined : keysIn(hashed)
+          return { line: null, fields: first, others, cell, hashed: keys }
         })
       }
     },

@@ -8,7 +8,6 @@ import type { Match } from '../lists/list-index.js'
 import type { Table } from '../runs/input/table.js'
 import { openMatcher } from '../runs/lists.js'
 import type { RunHome } from '../runs/ports.js'
-import type { Driver } from '../storage/driver/connection.js'
 import type { StoredAccount } from './accounts.js'
 import {
   type CrmConnector,
@@ -20,7 +19,16 @@ import {
   type PushMode,
 } from './connector.js'
 import { checkProperty, domainIn, mapPush, type PushMapping } from './mapping.js'
-import { dropRecords, mirroredOf, mirrorList, putRecords, scopeOf } from './mirror.js'
+import {
+  areAnySuppressed,
+  dropRecords,
+  type MirrorPorts,
+  mirroredOf,
+  mirrorList,
+  putRecords,
+  scopeOf,
+  withoutSuppressed,
+} from './mirror.js'
 import { type PlannedRow, PlannedRows } from './planned.js'
 
 /** What a person asks of a push, beside the file. */
@@ -46,13 +54,10 @@ export interface PushPlan {
   readonly digest: string
 }
 
-export interface PlanPorts extends Pick<RunHome, 'onClose'> {
-  readonly database: Driver
+export interface PlanPorts extends Pick<RunHome, 'onClose'>, MirrorPorts {
   readonly account: StoredAccount
   readonly connector: CrmConnector
   now(): number
-  /** Returns which of some companies or people are not to be contacted. */
-  areSuppressed(records: readonly Fields[]): Promise<readonly boolean[]>
   readonly signal?: AbortSignal | undefined
 }
 
@@ -129,7 +134,7 @@ export async function planPush(
         const company = mapping.companyOf(cells)
         if (company) draft.company = companyFor(company, draft, rows, companies.find, connector)
       }
-      await withoutSuppressed(ports, drafts)
+      await leaveOutSuppressed(ports, drafts)
       await readRecords(ports, kind, drafts, { ...asked, fields: named, owner }, mapping, rows)
       rows.put(kind, drafts)
     }
@@ -236,27 +241,13 @@ function companyFor(
 }
 
 /** Leaves out whom nobody may contact; of a company that is suppressed nothing is created. */
-async function withoutSuppressed({ areSuppressed }: PlanPorts, drafts: readonly Draft[]): Promise<void> {
+async function leaveOutSuppressed({ areSuppressed }: PlanPorts, drafts: readonly Draft[]): Promise<void> {
   const out = await areSuppressed(drafts.map(({ fields }) => fields))
   for (const [at, draft] of drafts.entries()) {
     if (!out[at]) continue
     draft.action = 'suppressed'
     draft.company = undefined
   }
-}
-
-/** Whether a record is not to be contacted: by any of its addresses or domains, and not by the first alone. */
-async function areAnySuppressed(
-  { areSuppressed }: Pick<PlanPorts, 'areSuppressed'>,
-  identities: readonly (readonly Fields[])[],
-): Promise<readonly boolean[]> {
-  const out = await areSuppressed(identities.flat())
-  let next = 0
-  return identities.map((own) => {
-    const from = next
-    next += own.length
-    return out.slice(from, next).includes(true)
-  })
 }
 
 interface Deciding extends PushAsked {
@@ -294,8 +285,9 @@ async function readRecords(
   const ids = [...new Set(open.flatMap(({ id }) => id ?? []))].filter((id) => !found.has(id))
   for (const record of await readAll(connector, kind, 'id', ids, properties)) found.set(record.id, record)
   const gone = ids.filter((id) => !found.has(id))
+  const entries = await withoutSuppressed(ports, kind, [...found.values()])
   await database.transaction(async (connection) => {
-    await putRecords(connection, connector.crm, kind, [...found.values()], now())
+    await putRecords(connection, connector.crm, kind, entries, now())
     await dropRecords(connection, connector.crm, kind, gone)
   }, scopeOf(connector.crm))
   const suppressed = await areAnySuppressed(

@@ -1,12 +1,6 @@
 import { isRefusal, Refusal } from '../api/calls/errors.js'
 import { keysOf, keyText } from '../identity/keys.js'
-import {
-  type Connection,
-  type Driver,
-  portionsOf,
-  readBehind,
-  type StoredRow,
-} from '../storage/driver/connection.js'
+import { type Driver, portionsOf, readBehind, type StoredRow } from '../storage/driver/connection.js'
 import type { StoredAccount } from './accounts.js'
 import {
   BatchRefused,
@@ -17,9 +11,20 @@ import {
   type CrmValues,
   type CrmWrite,
   type CrmWritten,
+  crmKinds,
   WriteLost,
 } from './connector.js'
-import { mirrored, mirroredOf, pullKind, putCompany, putRecords, scopeOf } from './mirror.js'
+import {
+  type MirrorEntry,
+  type MirrorPorts,
+  mirrored,
+  mirroredOf,
+  pullKind,
+  putCompany,
+  putRecords,
+  scopeOf,
+  withoutSuppressed,
+} from './mirror.js'
 import { type PushAsked, type PushPlan, readAll } from './plan.js'
 import type { PlannedPair, PlannedRow, RefusedRow, WriteStep } from './planned.js'
 
@@ -170,8 +175,7 @@ const toAsked = ({ mode, kind, map, values, fields, owner }: PushAsked) => [
   owner ?? null,
 ]
 
-export interface PushPorts {
-  readonly database: Driver
+export interface PushPorts extends MirrorPorts {
   readonly account: StoredAccount
   readonly connector: CrmConnector
   now(): number
@@ -393,7 +397,8 @@ const mostAttempts = 4
 async function noteExisting(ports: PushPorts, step: CrmKind, id: string | undefined): Promise<void> {
   if (id === undefined) return
   const { connector, database, now } = ports
-  const records = await connector.read(step, 'id', [id], mirroredOf(connector, step))
+  const read = await connector.read(step, 'id', [id], mirroredOf(connector, step))
+  const records = await withoutSuppressed(ports, step, read)
   await database.transaction(
     (connection) => putRecords(connection, connector.crm, step, records, now()),
     scopeOf(connector.crm),
@@ -411,6 +416,7 @@ async function settle(
   const { database, connector, now } = ports
   const byRef = new Map(rows.map((row) => [String(row.row), row]))
   const refused: RefusedRow[] = []
+  const entries = await withoutSuppressed(ports, step, await toMirror(ports, step, byRef, written))
   await database.transaction(async (connection) => {
     for (const one of written) {
       const row = byRef.get(one.ref)
@@ -421,8 +427,8 @@ async function settle(
       }
       const before = JSON.stringify(row.before)
       await connection.run(doneSql, one.record.id, before, now(), push.number, step, row.row)
-      await mirrorWritten(connection, connector, step, one.record, row, now())
     }
+    await putRecords(connection, connector.crm, step, entries, now())
   }, scopeOf(connector.crm))
   for (const one of written) {
     const row = byRef.get(one.ref)
@@ -433,22 +439,29 @@ async function settle(
   return refused
 }
 
-/** The answer to a write may have only what was written: the rest is what was read before. */
-async function mirrorWritten(
-  connection: Connection,
-  connector: CrmConnector,
+/** Returns the records of writes. The answer may have only what was written: the rest is what was read before. */
+async function toMirror(
+  { database, connector }: PushPorts,
   kind: CrmKind,
-  record: CrmRecord,
-  row: Pick<PlannedRow, 'values'>,
-  now: number,
-): Promise<void> {
-  const sql = 'SELECT data FROM crm_records WHERE crm = ? AND kind = ? AND id = ?'
-  const known = await connection.get<{ data: string }>(sql, connector.crm, kind, record.id)
-  const before = known ? (JSON.parse(known.data) as CrmValues) : {}
-  const all = { ...before, ...record.values, ...row.values }
+  rows: ReadonlyMap<string, Pick<PlannedRow, 'values'>>,
+  written: readonly CrmWritten[],
+): Promise<readonly MirrorEntry[]> {
+  const records = written.flatMap((one) => ('error' in one ? [] : [one]))
+  const sql = `SELECT id, data FROM crm_records WHERE crm = ? AND kind = ?
+    AND id IN (SELECT value FROM json_each(?))`
+  const ids = JSON.stringify(records.map(({ record }) => record.id))
+  const known = await database.read((reads) =>
+    reads.all<{ id: string; data: string }>(sql, connector.crm, kind, ids),
+  )
+  const before = new Map(known.map(({ id, data }) => [id, JSON.parse(data) as CrmValues]))
   const names = new Set(mirroredOf(connector, kind))
-  const values = Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
-  await putRecords(connection, connector.crm, kind, [{ ...record, values }], now)
+  return records.flatMap(({ ref, record }) => {
+    const row = rows.get(ref)
+    if (!row) return []
+    const all = { ...before.get(record.id), ...record.values, ...row.values }
+    const values = Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
+    return [{ id: record.id, values }]
+  })
 }
 
 /** Gives people their companies, where they have none. */
@@ -524,7 +537,7 @@ const openSql = `SELECT w.* FROM crm_writes w JOIN crm_pushes p ON p.number = w.
  * search. What was not done is forgotten, so that it can be done.
  */
 export async function settleOpen(
-  ports: Pick<PushPorts, 'database' | 'account' | 'connector' | 'now' | 'signal'>,
+  ports: Pick<PushPorts, 'database' | 'account' | 'connector' | 'areSuppressed' | 'now' | 'signal'>,
 ): Promise<number> {
   const { database, account, connector, now } = ports
   const { crm } = account
@@ -575,7 +588,7 @@ export async function settleOpen(
     }
     if (left.length === 0) continue
     const wants = connector.changesLag ? 'all' : 'changes'
-    await pullKind(connector, kind, { database, now, onRecords: () => {}, signal: ports.signal }, wants)
+    await pullKind(connector, kind, { ...ports, onRecords: () => {} }, wants)
     // Of namesakes, those whose writes were answered are not looked for.
     const isAnswered = async (id: string) =>
       (await database.read((reads) => reads.get(createdSql, id, crm, account.account, kind))) !== undefined
@@ -590,16 +603,23 @@ export async function settleOpen(
         }
   }
   const associations = open.filter(({ step }) => step === 'association')
+  const entries: [CrmKind, readonly MirrorEntry[]][] = []
+  for (const kind of crmKinds) {
+    const names = new Set(mirroredOf(connector, kind))
+    const found = [...outcome].flatMap(([{ step }, record]) => (step === kind && record ? [record] : []))
+    const records = found.map(({ id, values }) => ({
+      id,
+      values: Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name))),
+    }))
+    entries.push([kind, await withoutSuppressed(ports, kind, records)])
+  }
   await database.transaction(async (connection) => {
+    for (const [kind, found] of entries) await putRecords(connection, crm, kind, found, now())
     for (const one of open) {
       const record = outcome.get(one)
       if (record) {
-        const step = one.step as CrmKind
-        const { push, row, before } = one
+        const { push, step, row, before } = one
         await connection.run(doneSql, record.id, JSON.stringify(before), now(), push, step, row)
-        const names = new Set(mirroredOf(connector, step))
-        const values = Object.entries(record.values).filter(([name]) => names.has(name))
-        await putRecords(connection, crm, step, [{ ...record, values: Object.fromEntries(values) }], now())
       } else if (!associations.includes(one)) await connection.run(dropSql, one.push, one.step, one.row)
     }
   }, scopeOf(crm))

@@ -1,7 +1,7 @@
 import { Refusal } from '../api/calls/errors.js'
 import type { CrmConnector, CrmKind, CrmRecord, CrmValues } from './connector.js'
 import { BatchRefused } from './connector.js'
-import { dropRecords, mirroredOf, putRecords, scopeOf } from './mirror.js'
+import { dropRecords, mirroredOf, putRecords, scopeOf, withoutSuppressed } from './mirror.js'
 import { readAll } from './plan.js'
 import { countWrites, type PushPorts, type StoredPush, type StoredWrite, writesOf } from './push.js'
 
@@ -149,17 +149,18 @@ async function undoPart(
   for (const one of left)
     kept.push({ step: one.step, record: one.record ?? '', reason: reasons.get(one) ?? '' })
   const names = new Set(mirroredOf(connector, kind))
+  const changed = [...restores].flatMap(([{ record }, back]): CrmRecord[] => {
+    const known = records.get(record ?? '')
+    if (!known) return []
+    const values = Object.entries({ ...known.values, ...back }).filter(
+      ([name, value]) => value !== '' && names.has(name),
+    )
+    return [{ ...known, values: Object.fromEntries(values) }]
+  })
+  const entries = await withoutSuppressed(ports, kind, changed)
   await database.transaction(async (connection) => {
     await dropRecords(connection, connector.crm, kind, archived)
-    const changed = [...restores].flatMap(([{ record }, back]): CrmRecord[] => {
-      const known = records.get(record ?? '')
-      if (!known) return []
-      const values = Object.entries({ ...known.values, ...back }).filter(
-        ([name, value]) => value !== '' && names.has(name),
-      )
-      return [{ ...known, values: Object.fromEntries(values) }]
-    })
-    await putRecords(connection, connector.crm, kind, changed, now())
+    await putRecords(connection, connector.crm, kind, entries, now())
   }, scopeOf(connector.crm))
   return {
     restored: part.filter((one) => one.action === 'update' && isUndone(one)).length,

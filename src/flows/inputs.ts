@@ -54,8 +54,10 @@ async function crmTable(
   const writer = createWriter(await fileSink(file), rowFormats.csv.create<string[]>(layout))
   let records = 0
   for await (const batch of rows()) {
-    records += batch.length
-    await writer.write(batch.map(({ fields, cell }) => names.map((of) => String(fields[of] ?? cell(of)))))
+    // Of who is suppressed there is nothing to look up.
+    const known = batch.filter(({ hashed }) => hashed === undefined)
+    records += known.length
+    await writer.write(known.map(({ fields, cell }) => names.map((of) => String(fields[of] ?? cell(of)))))
   }
   await writer.finish()
   const ageMs = ports.clock.now() - readAt

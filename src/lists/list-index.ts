@@ -262,7 +262,7 @@ function judgeBy(
 export type ListKind = 'companies' | 'people'
 
 /** Hashes of what identifies a row, in the order of `keyColumns`; null for what it does not say. */
-type RowKeys = readonly (bigint | null)[]
+export type RowKeys = readonly (bigint | null)[]
 
 /** One way to find a row: by equal values of a column, unless something surer says that it is someone else. */
 interface Lookup {

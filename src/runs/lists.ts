@@ -199,8 +199,8 @@ export async function openMatcher(
     const count = { name, rows: 0 }
     counts.push(count)
     for await (const batch of rows()) {
-      for (const { line, fields, cell, rest, others = [] } of batch) {
-        const sets = [fields, ...others].flatMap(toKeys)
+      for (const { line, fields, cell, rest, others = [], hashed } of batch) {
+        const sets = hashed ?? [fields, ...others].flatMap(toKeys)
         if (sets.some((keys) => keys.some((key) => key !== null)))
           index.add(line, sets, take.length > 0 ? take.map(cell) : undefined, rest)
       }

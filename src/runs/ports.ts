@@ -5,7 +5,7 @@ import type { Operation, OperationId } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
 import type { ConvertedFile } from '../csv/workbook/convert.js'
-import type { ListKind } from '../lists/list-index.js'
+import type { ListKind, RowKeys } from '../lists/list-index.js'
 import type { RowAnswer } from '../lookups/answer.js'
 import type { Lookups } from '../lookups/store.js'
 import type { Explain, InFlightCounter, RateGate, StopReason, Time } from './flow-control.js'
@@ -58,6 +58,8 @@ interface KnownRow {
   readonly rest?: () => string
   /** The same with its further addresses or domains. */
   readonly others?: readonly Fields[]
+  /** What identifies it in place of fields: who is suppressed is known, and nothing more. */
+  readonly hashed?: readonly RowKeys[] | undefined
 }
 
 /** What was read of a CRM. */

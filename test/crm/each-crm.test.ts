@@ -74,6 +74,53 @@ describe.each(each)('a push to %s', (crm) => {
     expect(again.json).toMatchObject({ create: 0, update: 0, same: 20, push: null })
   })
 
+  it('stores nobody again who was forgotten and is suppressed, and makes nobody of them twice', async () => {
+    const fake = await connected(crm, { contacts: 5, companies: 2 })
+    await own.run('data sample')
+    const [person] = fake.people.live()
+    const email = fake.emailOf(person?.fields ?? {}) ?? ''
+    own.write('people.csv', `first_name,last_name,email,title\nAda,Lovelace 0,${email},Countess\n`)
+    expect((await push(crm, '--mode', 'overwrite', '--fields', 'title')).json).toMatchObject({ update: 1 })
+    const forgotten = await own.run(['data', 'forget', email, '--suppress', '--yes', '--json'])
+    expect(forgotten.json).toMatchObject({ found_in: [own.path('people.csv')] })
+    const pulled = await own.run(['crm', 'pull', '--all', '--json'])
+    expect(pulled.json).toMatchObject([{ withheld: 0 }, { records: 5, withheld: 1 }])
+    expect(pulled.stderr).toContain('of 1 who are suppressed only the id is kept')
+    const stored = async () => (await own.run(['data', 'export', '--person', email, '--json'])).stdout
+    expect(await stored()).not.toContain('crm_records')
+    expect((await own.run(['crm', 'export', crm, 'people', '--format', 'csv'])).stdout).not.toContain(email)
+    own.write('people.csv', `first_name,last_name,email,city\nAda,Lovelace 0,${email},Paris\n`)
+    const before = fake.people.snapshot()
+    expect((await push(crm)).json).toMatchObject({ suppressed: 1, create: 0, update: 0 })
+    expect(fake.people.diff(before)).toEqual([])
+    expect(await stored()).not.toContain('crm_records')
+  })
+
+  it('knows somebody by the id alone who was suppressed when they were read, and makes them not twice later', async () => {
+    const fake = await connected(crm, { contacts: 5, companies: 2 })
+    const [person] = fake.people.live()
+    const email = fake.emailOf(person?.fields ?? {}) ?? ''
+    await own.run(['suppress', 'add', email])
+    await own.run('crm pull --all')
+    await own.run(['suppress', 'remove', email])
+    own.write('people.csv', `first_name,last_name,email,city\nAda,Lovelace 0,${email},Paris\n`)
+    const matched = await own.run([
+      'match',
+      'people.csv',
+      '--with',
+      `crm:${crm}`,
+      '--take',
+      '_crm_id',
+      '--format',
+      'csv',
+    ])
+    expect(matched.stdout).toContain(`yes,email,crm:${crm},,${person?.id}`)
+    expect((await push(crm)).json).toMatchObject({ suppressed: 0, create: 0 })
+    expect(fake.people.live()).toHaveLength(5)
+    const exported = await own.run(['crm', 'export', crm, 'people', '--format', 'csv'])
+    expect(exported.stdout).toContain(email)
+  })
+
   it('leaves out an address that is none', async () => {
     const fake = await connected(crm, { contacts: 0, companies: 0 })
     const rows = ['first_name,last_name,email,mobile', 'Ada,One,nope,+4912345', 'Ada,Two,ada@x.example,']

@@ -1,6 +1,7 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { accountOf, crmKeyName, crmOf, type StoredAccount } from '../../crm/accounts.js'
 import type { CrmConnector } from '../../crm/connector.js'
+import type { MirrorPorts } from '../../crm/mirror.js'
 import type { ListKind } from '../../lists/list-index.js'
 import { openRuns, type RunRecords } from '../../runs/records.js'
 import { isPostgres } from '../../storage/driver/connection.js'
@@ -23,6 +24,12 @@ export async function connectorFor(
   const http = createCrmHttp({ crm, allow, clock, sleep, notify, signal })
   context.onClose(() => http.close())
   return crmOf(crm).create({ key, baseUrl: baseUrl.replace(/\/+$/, ''), http })
+}
+
+/** Returns what says which companies or people are not to be contacted. */
+export async function suppressionOf(context: Context): Promise<MirrorPorts['areSuppressed']> {
+  const suppressor = await context.suppressor()
+  return async (records) => suppressor?.areAbout(records) ?? records.map(() => false)
 }
 
 export interface OpenedCrm {

@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path'
 import { parseBody, parseExact, toJson } from '../../api/values/json.js'
 import { resultOr } from '../../api/values/objects.js'
 import type { Connection, Driver } from '../driver/connection.js'
@@ -17,12 +18,13 @@ import {
  * and the hash of its request: neither it nor an equal row of its run is paid for again when the run resumes.
  */
 export async function eraseFromState(driver: Driver, subject: SubjectMatcher, now: number, dryRun: DryRun) {
-  const [answers, runs] = [new Set<string>(), new Set<number>()]
-  const counted = [personalEvents(now), personalLookups(answers, runs), mirroredRecords, pushedWrites]
+  const [answers, runs, pushes] = [new Set<string>(), new Set<number>(), new Set<number>()]
+  const lookups = personalLookups(answers, runs)
+  const counted = [personalEvents(now), lookups, mirroredRecords, pushedWrites(pushes)]
   const { events = 0, mentions = 0, crm = 0 } = await eraseFromTables(driver, counted, subject, dryRun)
   if (!dryRun && events > 0) await driver.transaction((connection) => promoteAll(connection, now))
   // Before the names of files go.
-  const files = await driver.read((connection) => filesOf(connection, runs))
+  const files = await driver.read((connection) => filesOf(connection, runs, pushes))
   // What is not counted is no reason to say that something is stored.
   if (dryRun !== true) await eraseFromTables(driver, uncountedTables, subject, dryRun)
   return { events, answers: answers.size, mentions, crm, ...files }
@@ -103,20 +105,21 @@ const mirroredRecords: PersonalTable = {
     subject.mentions(Object.values(parseExact(data) as object)) ? { change: 'delete' } : undefined,
 }
 
-/** What was written to a CRM: it stays known that something was, but it can no longer be undone. */
-const pushedWrites: PersonalTable = {
+/** What was written to a CRM: it stays known that something was, but it can no longer be undone. `pushes` collects whose it was. */
+const pushedWrites = (pushes: Set<number>): PersonalTable => ({
   table: 'crm_writes',
   counted: 'crm',
   key: ['push', 'step', 'row'],
   columns: ['fields', 'before', 'error', 'state'],
-  erase({ fields, before, error, state }: Readonly<Record<string, string>>, subject) {
+  erase({ push, fields, before, error, state }: Readonly<Record<string, string>>, subject) {
     const values = [fields, before].flatMap((text) => Object.values(parseExact(text ?? '{}') as object))
     if (!subject.mentions(values) && !subject.mentions(error)) return undefined
+    pushes.add(Number(push))
     // One that is open is looked for by what was sent: it is refused, so that nobody sends it again.
     const left = { fields: '{}', before: '{}', error: 'forgotten' }
     return { change: state === 'sent' ? { ...left, state: 'refused' } : left }
   },
-}
+})
 
 interface StoredEvent {
   readonly seq: number
@@ -196,13 +199,22 @@ const uncountedTables: readonly PersonalTable[] = [
 /** Returns a body as a value; one that is no JSON stays a text. */
 const parseOrText = (body: string): unknown => resultOr(body, () => parseBody(body))
 
-/** Returns the files of some runs, and those of the others. Single lookups have none. */
-async function filesOf(connection: Connection, numbers: ReadonlySet<number>) {
-  const files = await connection.all<{ run: number; path: string }>(filesSql)
+/** Returns the files of some runs and pushes, and those of the others. Single lookups and the pushes of flows have none. */
+async function filesOf(connection: Connection, runs: ReadonlySet<number>, pushes: ReadonlySet<number>) {
+  const ofRuns = await connection.all<NumberedFile>(filesSql)
+  const ofPushes = await connection.all<NumberedFile>('SELECT number, file AS path FROM crm_pushes')
   const pathsWhere = (isOne: boolean) =>
-    files.filter(({ run }) => numbers.has(run) === isOne).map(({ path }) => path)
+    [
+      ...ofRuns.filter(({ number }) => runs.has(Number(number)) === isOne),
+      ...ofPushes.filter(({ number, path }) => isAbsolute(path) && pushes.has(Number(number)) === isOne),
+    ].map(({ path }) => path)
   return { files: pathsWhere(true), otherFiles: pathsWhere(false) }
 }
 
-const filesSql = `SELECT number AS run, file AS path FROM runs WHERE file <> ''
+interface NumberedFile {
+  readonly number: number
+  readonly path: string
+}
+
+const filesSql = `SELECT number, file AS path FROM runs WHERE file <> ''
   UNION SELECT run, path FROM run_files ORDER BY path`

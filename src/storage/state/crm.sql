@@ -22,13 +22,16 @@ CREATE TABLE crm_pulls (
   until BIGINT,
   PRIMARY KEY (crm, kind)
 ){clustered};
--- The mirror. `seen_at` is when the pull began that read it last.
+-- The mirror. `seen_at` is when the pull began that read it last. Of people who are suppressed it has the id alone, with hashes
+-- of what identifies them, so that they are known again.
 CREATE TABLE crm_records (
   crm {text} NOT NULL,
   kind {text} NOT NULL,
   id {text} NOT NULL,
   data {text} NOT NULL,
+  hashed {text},
   seen_at BIGINT NOT NULL,
+  CHECK (hashed IS NULL OR data = '{}'),
   PRIMARY KEY (crm, kind, id)
 );
 -- Pushes of files, and what each wrote. `request` has mode, mapping and fields as JSON.

@@ -15,7 +15,7 @@ import { holdRun } from '../../../runs/records.js'
 import { capYoungGeneration } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, storeKey } from '../../context/credentials.js'
-import { connectorFor, openCrm, openCrmRecords, openMirror } from '../../context/crm.js'
+import { connectorFor, openCrm, openCrmRecords, openMirror, suppressionOf } from '../../context/crm.js'
 import { interruptible } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { keyOptions, readKey } from '../../options/key.js'
@@ -74,8 +74,9 @@ export const crmCommand: CommandFactory = ({ command, group }) =>
         await printRecords(context, async function* () {
           for await (const batch of list.rows()) {
             const suppressed = await suppressor?.areAbout(batch.map(({ fields }) => fields))
-            for (const [at, { cell }] of batch.entries())
-              if (!suppressed?.[at]) yield Object.fromEntries(list.columns.map((name) => [name, cell(name)]))
+            for (const [at, { cell, hashed }] of batch.entries())
+              if (!hashed && !suppressed?.[at])
+                yield Object.fromEntries(list.columns.map((name) => [name, cell(name)]))
           }
         })
       }),
@@ -156,14 +157,15 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
       progress.update({ rows: before + read })
     }
     const { database, now } = records
+    const areSuppressed = await suppressionOf(context)
     const pulled = await pull(
       connector,
-      { database, now, onRecords, signal },
+      { database, areSuppressed, now, onRecords, signal },
       all ? 'all' : 'changes',
     ).finally(() => progress.stop())
-    for (const { kind, whole, read, gone } of pulled)
+    for (const { kind, whole, read, gone, withheld } of pulled)
       context.notify(
-        `${crm}: ${formatNumber(read)} ${kind} ${whole ? 'read' : 'have changed'}${gone > 0 ? `, ${formatNumber(gone)} are gone` : ''}.`,
+        `${crm}: ${formatNumber(read)} ${kind} ${whole ? 'read' : 'have changed'}${gone > 0 ? `, ${formatNumber(gone)} are gone` : ''}${withheld > 0 ? `, of ${formatNumber(withheld)} who are suppressed only the id is kept` : ''}.`,
       )
     return pulled.map((one) => ({ crm, ...one }))
   })

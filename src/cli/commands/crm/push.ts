@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Fields } from '../../../api/values/objects.js'
 import { crmOf } from '../../../crm/accounts.js'
 import { type CrmKind, crmKinds, pushModes } from '../../../crm/connector.js'
 import { pull } from '../../../crm/mirror.js'
@@ -28,7 +27,7 @@ import { holdRun } from '../../../runs/records.js'
 import { capYoungGeneration } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
-import { type OpenedCrm, openCrm, openCrmRecords } from '../../context/crm.js'
+import { type OpenedCrm, openCrm, openCrmRecords, suppressionOf } from '../../context/crm.js'
 import { interruptible, readText } from '../../context/io.js'
 import {
   among,
@@ -255,16 +254,15 @@ async function pushTable(
   const { database, now, locks } = records
   await holdRun(context, locks, lockOf(account), { of: 'lock', name: lockOf(account) })
   const reading = await startProgress(context, ({ rows }) => `${countOf(rows, 'record', 'records')} read`)
-  const ports = { database, account, connector, now, signal, onClose: context.onClose.bind(context) }
-  const suppressor = await context.suppressor()
-  const areSuppressed = (all: readonly Fields[]) =>
-    suppressor ? suppressor.areAbout(all) : Promise.resolve(all.map(() => false))
+  const areSuppressed = await suppressionOf(context)
+  const onClose = context.onClose.bind(context)
+  const ports = { database, account, connector, areSuppressed, now, signal, onClose }
   let plan: PushPlan
   try {
     const onRecords = (rows: number) => reading.update({ rows })
     await settleOpen(ports)
-    await pull(connector, { database, now, onRecords, signal })
-    plan = await planPush({ ...ports, areSuppressed }, table, file, asked)
+    await pull(connector, { ...ports, onRecords })
+    plan = await planPush(ports, table, file, asked)
   } finally {
     reading.stop()
   }
@@ -503,7 +501,8 @@ async function undo(context: Context, invocation: Invocation) {
       context,
       ({ rows }) => `${countOf(rows, 'record', 'records')} undone`,
     )
-    const ports = { database, account, connector, now, signal }
+    const areSuppressed = await suppressionOf(context)
+    const ports = { database, account, connector, areSuppressed, now, signal }
     await settleOpen(ports)
     const undone = await undoPush({ ...ports, onRows: (rows) => progress.update({ rows }) }, one).finally(
       () => progress.stop(),
