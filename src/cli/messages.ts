@@ -255,7 +255,7 @@ const messages: Readonly<Record<string, Message>> = {
   'crm.not_pulled': { text: 'Nothing was read of {crm} yet.', hint: 'prospect crm pull {crm}' },
   'crm.plain': { text: '{baseUrl} begins with http://, so that others could read the key.', hint: 'Is it on your own network? Allow that with --allow-target NETWORK.' },
   'crm.refused': { text: '{crm} refused: {sentence}', exit: exitCodes.refused, code: 'refused' },
-  'crm.settings': { text: ({ path, field, unknown, reason }) => `${path} has no settings of a push: ${unknown === undefined ? `${field ?? 'it'} ${reason}` : `there is no ${unknown}`}.`, hint: 'It has: mode, map, values, fields, owner, max_creates.' },
+  'crm.settings': { text: ({ path, field, unknown, reason }) => `${path} has no settings of a push: ${unknown === undefined ? `${field ?? 'it'} ${reason}` : `there is no ${unknown}`}.`, hint: 'It has: mode, map, values, fields, owner, unknown, max_creates.' },
   'crm.spent': { text: ({ crm, unit, perDay }) => `The ${unit} that ${crm} permits in a day${perDay === undefined ? '' : ` (${count(perDay)})`} are used up.`, hint: 'What was done is stored. Run the same command again tomorrow: it goes on there.', exit: exitCodes.budget, code: 'budget' },
   'crm.unknown': { text: 'There is no connection to "{name}".', hint: (details) => nearOrAll(details, 'CRMs') },
   'crm.unreachable': { text: '{crm} cannot be reached: {reason}.', hint: 'What was done is stored. Run the same command again: it goes on there.', exit: exitCodes.unreachable, code: 'unreachable' },

@@ -155,6 +155,26 @@ export function mapPush(
 export const domainIn = (fields: Readonly<Record<string, string>>): string | undefined =>
   fields.domain === fields.website ? undefined : fields.domain
 
+/** Throws a Refusal for the first of some names, ours or those of the account, that is no property which can be written. */
+export async function requireProperties(
+  { crm, fields, schema }: Pick<CrmConnector, 'crm' | 'fields' | 'schema'>,
+  kind: CrmKind,
+  names: readonly string[],
+): Promise<void> {
+  if (names.length === 0) return
+  const own: Readonly<Record<string, string>> = fields[kind]
+  const known = await schema(kind)
+  for (const name of names) {
+    const property = own[name] ?? name
+    checkProperty(
+      crm,
+      property,
+      known.find((one) => one.name === property),
+      known,
+    )
+  }
+}
+
 /** Throws a Refusal for a property that the account does not have, or that cannot be written. */
 export function checkProperty(
   crm: string,

@@ -41,6 +41,8 @@ export interface PushAsked {
   readonly fields?: readonly string[] | undefined
   /** Address of the owner of new records. */
   readonly owner?: string | undefined
+  /** Whether companies are created of which nothing but a domain or an address is known. */
+  readonly unknown: boolean
 }
 
 export interface PushPlan {
@@ -320,13 +322,17 @@ async function readRecords(
 function decide(
   draft: PlannedRow,
   record: CrmRecord | undefined,
-  { mode, fields, owner }: Deciding,
+  { mode, fields, owner, unknown }: Deciding,
   connector: CrmConnector,
   kind: CrmKind,
 ): void {
   if (!record) {
     const own = draft.values
     const lacking = connector.required[kind].find((names) => names.every((name) => own[name] === undefined))
+    if (kind === 'companies' && !unknown && isAddressOnly(own, connector.fields.companies)) {
+      draft.action = 'unknown'
+      return
+    }
     draft.values = owner === undefined ? own : { ...own, [connector.owner]: owner }
     if (Object.keys(draft.values).length > 0 && !lacking) return
     draft.action = 'invalid'
@@ -347,6 +353,10 @@ function decide(
   draft.values = Object.fromEntries(wanted)
   draft.before = Object.fromEntries(wanted.map(([name]) => [name, record.values[name] ?? '']))
 }
+
+/** Whether values say where a company is found, and nothing of it. */
+const isAddressOnly = (values: CrmValues, fields: Readonly<Record<string, string>>): boolean =>
+  Object.keys(values).every((name) => [fields.domain, fields.website, fields.network_url].includes(name))
 
 async function readCompanies(connector: CrmConnector, drafts: readonly Draft[]): Promise<void> {
   const known = drafts.filter(

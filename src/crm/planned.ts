@@ -7,7 +7,7 @@ export interface PlannedRow {
   /** Its number, from 1, and its line in the file. */
   readonly row: number
   readonly line: number
-  action: 'create' | 'update' | 'same' | 'review' | 'suppressed' | 'invalid' | 'repeated'
+  action: 'create' | 'update' | 'same' | 'review' | 'suppressed' | 'invalid' | 'repeated' | 'unknown'
   id?: string | undefined
   values: CrmValues
   /** What the record has in place of `values`; empty is what it does not have. */

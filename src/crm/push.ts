@@ -166,13 +166,14 @@ export async function findUnfinished(
 const sameAsked = (one: PushAsked, other: PushAsked): boolean =>
   JSON.stringify(toAsked(one)) === JSON.stringify(toAsked(other))
 
-const toAsked = ({ mode, kind, map, values, fields, owner }: PushAsked) => [
+const toAsked = ({ mode, kind, map, values, fields, owner, unknown }: PushAsked) => [
   mode,
   kind ?? null,
   map,
   values,
   fields ?? null,
   owner ?? null,
+  unknown,
 ]
 
 export interface PushPorts extends MirrorPorts {

@@ -199,6 +199,10 @@ export const crmSettings = () =>
       .describe('By property, what stands for a value that is none of its options'),
     fields: texts().optional().describe('The properties that records get that are there'),
     owner: text().optional().describe('The address of who owns new records'),
+    unknown: z
+      .boolean()
+      .optional()
+      .describe('Whether companies are created of which only the domain is known (default: not by a flow)'),
     max_creates: z.int().nonnegative().optional().describe('The most records that are created'),
   })
 

@@ -426,7 +426,7 @@ describe('a flow whose output is a CRM that does not take some rows', () => {
       name: 'enrich',
       input: { csv: 'in.csv' },
       steps: ['accounts.enrich'],
-      output: { salesforce: {} },
+      output: { salesforce: { unknown: true } },
     }
     writeFileSync(own.path('flow.yaml'), JSON.stringify(flow))
     const result = await own.run('flow run flow.yaml --yes')

@@ -49,10 +49,43 @@ describe.each(Object.keys(openers) as (keyof typeof openers)[])('a flow whose ou
     expect([result.code, result.stderr]).toEqual([2, expect.stringMatching(/mode .*fill[\s\S]*ownr/)])
   })
 
+  it('creates no company that nobody has found, but where it says so', async () => {
+    const fake = await account(crm)
+    own.write('in.csv', 'Website\nacme-robotics.example\nnobody-knows.example\n')
+    const result = await own.run(`flow run ${companies({})}`)
+    expect([result.code, result.stderr]).toEqual([
+      0,
+      expect.stringContaining('1 created · 1 left out, as nothing but the domain is known'),
+    ])
+    const domains = () => fake.companies.live().map(({ fields }) => fake.domainOf(fields))
+    expect(domains()).toEqual([expect.stringContaining('acme-robotics.example')])
+    await own.run(`flow run ${companies({ unknown: true })} --fresh`)
+    // Others take no company without a name.
+    if (crm === 'hubspot') expect(domains()).toContain('nobody-knows.example')
+    else expect(domains()).toHaveLength(1)
+  })
+
+  it('is refused for a property that the account does not have before anything is paid for', async () => {
+    const fake = await account(crm)
+    own.write('in.csv', 'Website,Note\nacme-robotics.example,Hot\n')
+    const file = companies({ map: { [`${fake.industry}x`]: 'input.Note' } })
+    for (const words of ['check', 'quote', 'run']) {
+      const result = await own.run(`flow ${words} ${file}`)
+      expect([result.code, result.stderr]).toEqual([
+        2,
+        expect.stringMatching(
+          new RegExp(`${crm} has no property "${fake.industry}x"[\\s\\S]*Did you mean ${fake.industry}`),
+        ),
+      ])
+    }
+    expect(await own.json('ledger')).toEqual([])
+    expect(fake.companies.live()).toEqual([])
+  })
+
   it('is refused before anything is paid for where no account is connected', async () => {
     await loadSample(own.home)
     own.write('in.csv', 'Website\nacme-robotics.example\n')
-    for (const words of ['check', 'run']) {
+    for (const words of ['check', 'quote', 'run']) {
       const result = await own.run(`flow ${words} ${companies({})}`)
       expect([result.code, result.stderr]).toEqual([
         2,

@@ -100,7 +100,7 @@ const pushOptions = optionRows({
   fields: ['<names>', 'change only these properties of records that are there: a,b,c'],
   settings: [
     '<file>',
-    'more settings (YAML): mode, map, values, fields, owner, max_creates, as the output of a flow has them',
+    'more settings (YAML): mode, map, values, fields, owner, unknown, max_creates, as the output of a flow has them',
   ],
   owner: ['<email>', 'who owns the records that are created'],
   maxCreates: ['<n>', 'refuse to create more records than this', whole],
@@ -180,6 +180,8 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     values: written.values ?? {},
     fields: options.fields?.split(',').map((name) => name.trim()) ?? written.fields,
     owner: options.owner ?? written.owner,
+    // A file says itself which companies there are.
+    unknown: written.unknown ?? true,
   }
   const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
   context.onClose(capYoungGeneration())
@@ -221,8 +223,8 @@ export async function pushRows(
 ): Promise<number> {
   // Whoever started the flow has seen what it does.
   const context = outer.withGlobals({ fields: undefined, yes: true })
-  const { mode = 'fill', values = {}, fields, owner, max_creates: maxCreates } = settings
-  const asked: PushAsked = { mode, kind, map: pairsOf(settings), values, fields, owner }
+  const { mode = 'fill', values = {}, fields, owner, unknown = false, max_creates: maxCreates } = settings
+  const asked: PushAsked = { mode, kind, map: pairsOf(settings), values, fields, owner, unknown }
   const table = await openListFile(listPorts(context), file, 'output')
   return interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, crm, signal)
@@ -349,6 +351,7 @@ function summaryOf(
     suppressed: rows.count('suppressed'),
     repeated: rows.count('repeated'),
     invalid: rows.count('invalid'),
+    unknown: rows.count('unknown'),
     refused: rows.countRefused(),
     new_companies: newCompanies,
     associated: association,
@@ -388,6 +391,7 @@ function describe(
     [suppressed, 'suppressed'],
     [again, 'repeated'],
     [invalid, 'invalid'],
+    [report.unknown, 'left out, as nothing but the domain is known'],
     [report.refused, 'refused'],
   ]
   const counts = parts.flatMap(([count, what]) => (count > 0 ? [`${formatNumber(count)} ${what}`] : []))

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
+import { requireProperties } from '../../../crm/mapping.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import {
@@ -11,6 +12,7 @@ import {
   isCrmOutput,
   isFileOutput,
   readFlow,
+  settingsOf,
 } from '../../../flows/read.js'
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
@@ -88,6 +90,7 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
         async (caller, { args: [file = ''], options }) => {
           const { context } = withRunDatabase(caller, await placeOf(options))
           const { flow: read, path } = await openFlow(context, file)
+          await requireCrms(context, read)
           const flow = await withPrices(context, read)
           return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length, options)
         },
@@ -233,9 +236,13 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   return report.exit
 }
 
-/** Throws where an account is missing that a flow writes to, or its key; asks it nothing. */
-async function requireCrms(context: Context, { outputs }: Flow): Promise<void> {
-  for (const { kind } of outputs.filter(isCrmOutput)) await openCrm(context, kind)
+/** Throws where an account is missing that a flow writes to, its key, or a property that the flow names. */
+async function requireCrms(context: Context, { outputs, end }: Flow): Promise<void> {
+  for (const output of outputs.filter(isCrmOutput)) {
+    const { connector } = await openCrm(context, output.kind)
+    const { map = {}, fields = [] } = settingsOf(output)
+    await requireProperties(connector, end.about, [...Object.keys(map), ...fields])
+  }
 }
 
 /** Returns a flow whose lookups cost what they cost at the target. */
