@@ -1,6 +1,6 @@
 import { Refusal } from '../../api/calls/errors.js'
 import { accountOf, crmKeyName, crmOf, type StoredAccount } from '../../crm/accounts.js'
-import type { CrmConnector } from '../../crm/connector.js'
+import type { CrmConnector, CrmKind } from '../../crm/connector.js'
 import type { MirrorPorts } from '../../crm/mirror.js'
 import type { ListKind } from '../../lists/list-index.js'
 import { openRuns, type RunRecords } from '../../runs/records.js'
@@ -46,6 +46,18 @@ export async function openCrm(context: Context, crm: string, signal?: AbortSigna
   if (key === undefined) throw new Refusal('crm.key_elsewhere', { crm })
   context.conceal(key)
   return { records, account, connector: await connectorFor(context, account, key, signal) }
+}
+
+/** Throws a Refusal where an account is missing, its key, or one of some properties. */
+export async function requireCrm(
+  context: Context,
+  crm: string,
+  kind: CrmKind,
+  properties: readonly string[],
+): Promise<void> {
+  const { connector } = await openCrm(context, crm)
+  const { requireProperties } = await import('../../crm/mapping.js')
+  await requireProperties(connector, kind, properties)
 }
 
 /** Opens what was read of a CRM as a list; asks the CRM nothing. */

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import { requireProperties } from '../../../crm/mapping.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
 import {
@@ -23,7 +22,7 @@ import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
-import { openCrm } from '../../context/crm.js'
+import { requireCrm } from '../../context/crm.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
 import { interruptible, readText } from '../../context/io.js'
@@ -239,9 +238,8 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
 /** Throws where an account is missing that a flow writes to, its key, or a property that the flow names. */
 async function requireCrms(context: Context, { outputs, end }: Flow): Promise<void> {
   for (const output of outputs.filter(isCrmOutput)) {
-    const { connector } = await openCrm(context, output.kind)
     const { map = {}, fields = [] } = settingsOf(output)
-    await requireProperties(connector, end.about, [...Object.keys(map), ...fields])
+    await requireCrm(context, output.kind, end.about, [...Object.keys(map), ...fields])
   }
 }
 
