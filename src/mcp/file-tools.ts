@@ -1,16 +1,17 @@
+import { existsSync } from 'node:fs'
 import * as z from 'zod'
 import { shapeOf } from '../api/areas/shapes.js'
 import { Refusal, type Report } from '../api/calls/errors.js'
 import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced } from '../api/operations/facts.js'
 import { type Operation, type OperationId, operation, operations } from '../api/operations/table.js'
-import type { WorkStep } from '../api/ports/ports.js'
+import type { CommandLog, WorkStep } from '../api/ports/ports.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
-import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { crmNames } from '../runs/output/crm-names.js'
-import { CommandFailure, resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
-import { maxRecords, nextPage, refuseUnknown, schemaOf, type Tool, toolName } from './tools.js'
+import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
+import { isNotFound, options, refuseUnknown, schemaOf, searchOf, type Tool, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
 const batches = new Map(
@@ -66,7 +67,10 @@ const batchFields = {
   skip_known: z
     .array(z.string().min(1))
     .optional()
-    .describe('Lists whose rows are left out: files, catalogue, list:NAME'),
+    .describe('Lists whose rows are left out, and counted as known: files, catalogue, list:NAME'),
+  only_missing: text(
+    'Only rows where this is blank: a field of the answer, or field=column, such as email=lead.most_probable_email',
+  ).optional(),
   max_age: text('How old a stored answer may be that costs nothing, such as 90d')
     .regex(/^(?:0|(?:\d+(?:\.\d+)?[smhd])+)$/, 'it is no duration like 15m, 2h or 90d')
     .optional(),
@@ -111,11 +115,11 @@ const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: tru
 export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   fileTool(
     'quote_file',
-    'What looking up every row of a file would cost and how long it would take. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
+    'What looking up every row of a file would cost, and which rows cannot be looked up. lookups are charged at most; rows that are invalid, in_store or known cost nothing. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
     {
       ...batchFields,
       max_credits: maxCredits.describe(
-        'The max_credits of the run: the credits are at most so many, and rows_affordable is how far they go',
+        'The max_credits of the run: credits.max is at most so much; next says where it may not suffice',
       ),
     },
     reads,
@@ -125,20 +129,20 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const ended = await session.start(session.port.call(call)).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
-      const server_budget = session.budget()
+      const more = { server_budget: session.budget(), next: quote && nextOfQuote(quote) }
       if (ended.exit === 0 || quote?.lookups === undefined)
-        return { ...(resultOf(ended) as Fields), server_budget }
-      return { ...quote, server_budget, problem: ended.problem }
+        return withoutUndefined({ ...(resultOf(ended) as Fields), ...more })
+      return withoutUndefined({ ...quote, ...more, problem: ended.problem })
     },
   ),
   fileTool(
     'run_file',
-    'Looks up every row of a file and writes the results to another file. Answers at once with the id of the run; run_status tells how far it is. A stopped run can be resumed, and no row is paid for twice. Ask quote_file first.',
+    'Looks up every row of a file and writes the results to another file. Answers at once with the id of the run; run_status tells how far it is. At its end, counts.without_result says which rows have none, and why. A stopped run can be resumed, and no row is paid for twice. Ask quote_file first.',
     {
       ...batchFields,
       output: text('The file to write, in the folder of this server: .csv, .tsv, .json, .ndjson or .xlsx'),
       max_credits: maxCredits.describe(
-        'Most credits of the run, also of what it has spent before; all that this server has left without it. Where that ends a run, call run_file again with a higher max_credits to go on, or with rows: N to write what there is, free',
+        'Most credits of the run, also of what it has spent before; all that this server has left without it. Where that ends a run, output has what there is, and run_file with a higher max_credits goes on',
       ),
       only: z
         .array(z.enum(['found', 'valid', 'new', 'changed']))
@@ -161,7 +165,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       // The first rows may have their answers already.
       const isAnswered = rows !== undefined && session.left <= 0
       const held = isAnswered ? 0 : session.holdForRun(maxCredits)
-      const work = session.port.call(asked, { moreCredits: held })
+      const work = writingSoFar(session, session.port.call(asked, { moreCredits: held }), output)
       return startRun(session, { work, held }, input.wait, call)
     },
   ),
@@ -224,12 +228,14 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const output = given ?? view.output
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
       const args = ['runs', 'resume', view.id, ...options({ retry_unknown })]
-      args.push(`--output=${session.port.fileIn('output', output, 'write')}`)
+      const path = session.port.fileIn('output', output, 'write')
+      args.push(`--output=${path}`)
       const isPaid = isPriced(operation(view.operation as OperationId))
       const held = isPaid ? session.hold(max_credits) : 0
       // In place of the budget that the run is recorded with.
       if (isPaid) args.push(`--max-credits=${view.credits + view.credits_reserved + held}`)
-      return startRun(session, { work: session.port.run([...args, '--yes']), held }, seconds, call)
+      const work = writingSoFar(session, session.port.run([...args, '--yes']), path)
+      return startRun(session, { work, held }, seconds, call)
     },
   ),
   fileTool(
@@ -315,22 +321,32 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'ledger',
-    'What this machine has spent, by day, operation and run. Operations have a dot: accounts.enrich is what the tool accounts_enrich asks. suspect counts answers that may be those to other requests.',
+    'What this machine has spent, by day, operation and run, with the total and the files of runs; a run that is null is that of single lookups. Operations have a dot: accounts.enrich is what the tool accounts_enrich asks. suspect counts answers that may be those to other requests.',
     {
       by: z
         .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member', 'provider']))
         .optional()
         .describe('Sum by these'),
       since: text('From then on (UTC): today, this-week, last-week, last-month, 7d, 2026-11-01').optional(),
-      until: text('Until the end of that day, week or month, such as last-week').optional(),
+      until: text(
+        'Until the end of that day, week or month; last week alone is since and until last-week',
+      ).optional(),
       run: runId.optional(),
       member: text('Only what this member spent').optional(),
       provider: text('Only what this data vendor of the user was asked').optional(),
     },
     reads,
-    async (session, { by, ...given }) => ({
-      items: await session.read(['ledger', ...options({ by: by?.join(','), ...given })]),
-    }),
+    async (session, { by, ...given }) => {
+      const spent = (await session.read(['ledger', ...options({ by: by?.join(','), ...given })])) as Fields[]
+      const sum = (name: 'calls' | 'credits') => spent.reduce((total, one) => total + Number(one[name]), 0)
+      const total = { calls: sum('calls'), credits: sum('credits') }
+      if (!spent.some(({ run }) => typeof run === 'string')) return { items: spent, total }
+      const runs = (await session.read(['runs', 'list'])) as readonly RunView[]
+      const files = new Map(
+        runs.map(({ id, file, output }) => [id, withoutUndefined({ file, output: output ?? undefined })]),
+      )
+      return { items: spent.map((one) => ({ ...one, ...files.get(String(one.run)) })), total }
+    },
   ),
 ]
 
@@ -339,16 +355,6 @@ type RunView = Readonly<Record<'id' | 'operation' | 'file' | 'status', string>> 
     readonly output: string | null
     readonly sample?: number
   }
-
-/** Returns options as a command line has them. Their values are part of the same word, so that none can be an option. */
-function options(given: Fields): string[] {
-  return Object.entries(given).flatMap(([name, value]) => {
-    const flag = `--${name.replaceAll('_', '-')}`
-    if (value === undefined || value === false) return []
-    if (value === true) return [flag]
-    return [value].flat().map((one) => `${flag}=${String(one)}`)
-  })
-}
 
 const mapOf = (map: Readonly<Record<string, string>> = {}): string[] =>
   Object.entries(map).map(([field, column]) => `${field}=${column}`)
@@ -365,10 +371,17 @@ function batchOf(name: string): Operation {
   return found
 }
 
+/** Returns what a quote leaves to say: how far its budget goes where it may not suffice. */
+function nextOfQuote(quote: Fields): string | undefined {
+  const { rows, rows_affordable: affordable } = quote as Readonly<Record<'rows' | 'rows_affordable', number>>
+  if (affordable >= rows) return undefined
+  return `At the highest price, what may be spent suffices for the first ${affordable} of ${rows} rows.`
+}
+
 /** Returns the lookup of each row of a file. Throws a Refusal for a value that the operation does not take. */
 async function rowsCall(
   session: Session,
-  { operation: name, file, values = {}, map, skip_known, sheet, rows, sample, max_age: maxAge }: BatchInput,
+  { operation: name, file, values = {}, map, sheet, rows, sample, ...chosen }: BatchInput,
   others: Fields,
   globals: Fields = {},
 ) {
@@ -379,9 +392,10 @@ async function rowsCall(
   const [unknown] = findUnknown(operation.id, shape, unwrap(operation.id, read))
   if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(shape.input.shape))
   const input = await session.port.resolveNames({ operation, shape, input: read })
-  const skipKnown = skip_known && listsIn(session, 'skip_known', skip_known)
-  const options = { csv, map: mapOf(map), sheet, rows, sample, maxAge, skipKnown, ...others }
-  return { operation, shape, input, rows: { options: withoutUndefined(options), globals } }
+  const { max_age: maxAge, only_missing: onlyMissing, skip_known: lists } = chosen
+  const skipKnown = lists && listsIn(session, 'skip_known', lists)
+  const options = { csv, map: mapOf(map), sheet, rows, sample, maxAge, onlyMissing, skipKnown, ...others }
+  return { operation, shape, input, rows: { options: withoutUndefined(options) }, globals }
 }
 
 interface NewRun {
@@ -389,6 +403,40 @@ interface NewRun {
   readonly isFlow?: boolean
   /** The most that it may spend now. */
   readonly held: number
+}
+
+/** The ends of a run after which the rows that it has are worth a file: its credits, a limit, a quota or its budget is used up. */
+const usedUp: readonly number[] = [
+  exitCodes.credits,
+  exitCodes.weeklyLimit,
+  exitCodes.planLimit,
+  exitCodes.budget,
+]
+
+/**
+ * Returns the work of a run that writes what it has where it stops because something is used up: an agent has no other way to
+ * its rows. A file that somebody else wrote there stays until the run is finished.
+ */
+function writingSoFar(session: Session, work: Work, output: string): Work {
+  const isFree = session.soFar.has(output) || !existsSync(output)
+  return async (given) => {
+    let id: string | undefined
+    let rows = 0
+    const noting: CommandLog['write'] = (event, facts) => {
+      if (event === 'begun') id = (facts as { readonly id: string }).id
+      if (event === 'result') rows = Number((facts as Fields).rows)
+      given.log.write(event, facts)
+    }
+    const ended = await work({ ...given, log: { ...given.log, write: noting } })
+    if (!isFree || id === undefined || rows === 0 || !usedUp.includes(ended.exit)) return ended
+    // Only its counts are new.
+    const counting: CommandLog['write'] = (event, facts) =>
+      event === 'result' && given.log.write(event, facts)
+    const exporting = session.port.run(['runs', 'export', id, `--output=${output}`])
+    const { exit } = await exporting({ ...given, log: { ...given.log, write: counting, spend: () => {} } })
+    if (exit === exitCodes.ok) session.soFar.add(output)
+    return ended
+  }
 }
 
 /** Starts a run and returns how it stands, at once or at its end. A call that is cancelled while it waits stops the run. */
@@ -455,39 +503,6 @@ function runFlow(
 
 const isRun = (view: RunView | Fields): view is RunView => 'file' in view
 
-const isNotFound = (error: unknown) =>
-  error instanceof CommandFailure && error.problem.exit_code === exitCodes.notFound
-
-interface FoundPage {
-  readonly search: Fields
-  readonly pagination: Fields
-  readonly leads?: readonly Fields[]
-  readonly accounts?: readonly Fields[]
-}
-
-const isFoundPage = (body: unknown): body is FoundPage =>
-  isObject(body) && isObject(body.search) && isObject(body.pagination)
-
-/** Returns records of a search, of whichever session; `undefined` where there is none. */
-async function searchOf(session: Session, id: string, page = 1): Promise<Fields | undefined> {
-  const args = ['searches', 'get', id, ...options({ page, per_page: maxRecords })]
-  const body = await session.read(args).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined
-    throw error
-  })
-  if (!isFoundPage(body)) return undefined
-  const { search, pagination, leads, accounts = [] } = body
-  const { status, error } = search
-  return withoutUndefined({
-    status: status === 'FINISHED' ? 'finished' : error === undefined ? 'working' : 'failed',
-    id: search.id,
-    error,
-    records: leads ?? [accounts].flat().map(({ ordinal: _, ...company }) => company),
-    total: pagination.total_count,
-    next: pagination.has_more ? nextPage(page + 1) : undefined,
-  })
-}
-
 const showRun = async (session: Session, run: string): Promise<RunView> =>
   (await session.read(['runs', 'show', run])) as RunView
 
@@ -511,19 +526,16 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
 }
 
 /**
- * Returns why a run stopped, with how to write the rows that have an answer where a budget ended it, and who can allow more where
+ * Returns why a run stopped, with where the rows are that have an answer, and who can allow more where its budget ended it and
  * this server has none left.
  */
 function withRows({ left }: Pick<Session, 'left'>, problem: Report, counts: Fields | undefined): Report {
-  if (problem.exit_code !== exitCodes.budget) return problem
-  const rows = Number(counts?.rows ?? 0)
-  const write =
-    rows > 0 && typeof counts?.partial === 'string'
-      ? `Call run_file with rows: ${rows} to write what there is, free. `
-      : ''
-  const raise = /Raise --max-credits,.*$/s
-  const hint = left > 0 ? problem.hint : problem.hint.replace(raise, personRaises)
-  return { ...problem, hint: `${write}${hint}`.trim() }
+  const { output } = counts ?? {}
+  const kept = /The rows answered so far are in .*?\.partial\./s
+  const written = `${String(output)} has all rows; those that are not looked up yet have the status skipped.`
+  const hint = typeof output === 'string' ? problem.hint.replace(kept, () => written) : problem.hint
+  if (problem.exit_code !== exitCodes.budget || left > 0) return { ...problem, hint }
+  return { ...problem, hint: hint.replace(/Raise --max-credits,.*$/s, personRaises) }
 }
 
 const personRaises =

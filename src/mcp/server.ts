@@ -32,10 +32,12 @@ const instructions =
   'Looks up companies and people, one at a time or for every row of a file, and writes the results to files. ' +
   'Paid tools spend credits only within the budget that the server was started with. ' +
   'Before a file is looked up, ask quote_file and say what it would cost. run_file answers with a run: follow it with run_status. ' +
+  'To look up what a search finds, give the search an output, which is a file for quote_file and run_file. ' +
   'A lookup that finds nothing costs nothing. Names of functions, seniorities, industries, lists and countries stand for ids. ' +
   'Answers are JSON: a record, items of a list, or, of work that takes longer, status (finished, working), id, records, total, next. ' +
   'A run has id, file, output, status (running, stopped, finished; failed where no row could be looked up), rows, done, credits, ' +
-  'and at its end counts, or problem with error and hint. A refusal has error, code and hint. ' +
+  'and at its end counts, with without_result: which rows have no result, and why; or problem with error and hint. ' +
+  'A refusal has error, code and hint. ' +
   'The fields of records are in the document prospect://documents/output-columns.md.'
 
 /** A server that reads arguments which agents write as one text of JSON, or leave out as `null`. */

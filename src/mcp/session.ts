@@ -10,14 +10,9 @@ export interface OperationCall {
   readonly operation: Operation
   readonly shape: Shape
   readonly input: Input
-  /** Where it is asked for each row of a file: how. */
-  readonly rows?: RowsCall | undefined
-}
-
-/** What is given besides where the rows of a file are looked up, by the names by which commands read their options. */
-interface RowsCall {
-  readonly options: Fields
-  /** Those that every command has. */
+  /** Where it is asked for each row of a file: how, by the names by which commands read their options. */
+  readonly rows?: { readonly options: Fields } | undefined
+  /** The options that every command has. */
   readonly globals?: Fields
 }
 
@@ -88,6 +83,8 @@ const isCertain = ({ exit, problem, counts }: Ended): boolean =>
 /** The commands that one server has started, and the credits that it may still spend (decision 24). */
 export class Session {
   readonly runs = new Map<string, Started>()
+  /** Outputs that have what runs had found when they stopped. */
+  readonly soFar = new Set<string>()
   /** Work that a server accepted and that had no result yet when its call answered: waits for it so many seconds. */
   readonly work = new Map<string, (seconds: number, call: ToolCall) => Promise<Fields>>()
   readonly #underWay = new Set<Started>()

@@ -1,6 +1,7 @@
 import type * as z from 'zod'
 import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import { Refusal } from '../api/calls/errors.js'
+import { exitCodes } from '../api/calls/exit-codes.js'
 import { isPriced, observedNote, pathParameters } from '../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, operations } from '../api/operations/table.js'
 import { namedFields, orByName } from '../api/schemas/enumerations.js'
@@ -12,7 +13,7 @@ import { type Fields, isObject, withoutUndefined } from '../api/values/objects.j
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords, quotaWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
-import { resultOf, type Session, type Started, type ToolCall, waitFor } from './session.js'
+import { CommandFailure, resultOf, type Session, type Started, type ToolCall, waitFor } from './session.js'
 
 export interface Tool {
   readonly name: string
@@ -79,11 +80,19 @@ async function toTool(row: Operation): Promise<Tool> {
       openWorldHint: true,
     },
     run: async (session, given, call) => {
-      const read = parseTexts(shape.input, given) as Fields
+      const { output, ...others } = given
+      const fields = isListed(row) ? others : given
+      const path =
+        fields === others && output != null
+          ? session.port.fileIn('output', String(output), 'write')
+          : undefined
+      const read = parseTexts(shape.input, fields) as Fields
       const [unknown] = findUnknown(row.id, shape, unwrap(row.id, read))
       if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(inputSchema.properties as Fields))
       const input = await session.port.resolveNames({ operation: row, shape, input: read })
-      const answer = await answerOf(session, row, startCall(session, row, shape, input), call)
+      const started = startCall(session, row, shape, input, path)
+      const found = await answerOf(session, row, started, call, path)
+      const answer = found.total === 0 ? { ...found, ...(await nearMatches(session, row, input)) } : found
       return row.id === 'credits.show' ? { ...answer, budget: session.budget() } : answer
     },
   }
@@ -132,7 +141,8 @@ function byName(name: string, schema: unknown): unknown {
 /** What a model has to know besides of some tools. */
 const contactAdvice =
   'Takes network_url, or firstname and lastname with domain or company_name. ' +
-  'Not needed where a search gave a valid most_probable_email; a risky address is paid for, too.'
+  'Not needed where a search gave a valid most_probable_email; a risky address is paid for, too. ' +
+  'For several people, use run_file: the output of a search is a file for it.'
 const advice: Partial<Readonly<Record<OperationId, string>>> = {
   'contacts.enrich': contactAdvice,
   'contacts.enrich_sync': contactAdvice,
@@ -167,24 +177,44 @@ function readerOf({ id, starts }: Operation): string | undefined {
   return starts === 'waterfall' ? 'contacts_get' : undefined
 }
 
+/** Whether work finds records of which run_status has pages. */
+const isListed = (row: Operation): boolean => row.starts === 'import' && readerOf(row) === undefined
+
+const outputField = {
+  type: 'string',
+  description:
+    'A file for all of them in the folder of this server, such as .csv; quote_file and run_file take it',
+}
+
 /** Returns the schema of the fields. The address for results is left out, since calls wait for them. */
-function inputSchemaOf({ id, starts }: Operation, { input }: Shape): JsonSchema {
+function inputSchemaOf(row: Operation, { input }: Shape): JsonSchema {
+  const { id, starts } = row
   const { properties, required, ...rest } = schemaOf(input)
   const isAsked = (name: string) => name !== 'webhook_url' || !(starts || id === 'contacts.enrich_sync')
   const fields = Object.entries(isObject(properties) ? properties : {}).filter(([name]) => isAsked(name))
   return withoutUndefined({
     ...rest,
     additionalProperties: false,
-    properties: Object.fromEntries(fields.map(([name, schema]) => [name, byName(name, schema)])),
+    properties: {
+      ...Object.fromEntries(fields.map(([name, schema]) => [name, byName(name, schema)])),
+      ...(isListed(row) ? { output: outputField } : {}),
+    },
     required: Array.isArray(required) ? required.filter(isAsked) : undefined,
   })
 }
 
-function startCall(session: Session, row: Operation, shape: Shape, given: Fields): Started {
+function startCall(
+  session: Session,
+  row: Operation,
+  shape: Shape,
+  given: Fields,
+  output: string | undefined,
+): Started {
   const missing = pathParameters(row).find((name) => String(given[name] ?? '').trim() === '')
   if (missing !== undefined) throw new Refusal('tools.no_argument', { name: missing })
   const { input, held } = isPriced(row) ? holdFor(session, row, shape, given) : { input: given, held: 0 }
-  return session.startPaid(held, session.port.call({ operation: row, shape, input }))
+  const globals = output === undefined ? {} : { output }
+  return session.startPaid(held, session.port.call({ operation: row, shape, input, globals }))
 }
 
 /**
@@ -202,14 +232,20 @@ function holdFor(session: Session, row: Operation, shape: Shape, given: Fields) 
  * Waits for the result of a request. Where it starts work, it answers after a while with the id; the work goes on, and what
  * it does not spend is returned to the budget when it ends.
  */
-async function answerOf(session: Session, row: Operation, started: Started, call: ToolCall): Promise<Fields> {
+async function answerOf(
+  session: Session,
+  row: Operation,
+  started: Started,
+  call: ToolCall,
+  output: string | undefined,
+): Promise<Fields> {
   if (!row.starts) {
     const ended = await started.ended
     started.notices.forEach(call.note)
     const body = resultOf(ended)
     return Array.isArray(body) ? { items: body } : (body as Fields)
   }
-  return acceptedWork(session, row, started, waitMs, call)
+  return acceptedWork(session, row, started, waitMs, call, output)
 }
 
 /** Returns what accepted work has found, waiting for it at most so many milliseconds. */
@@ -219,6 +255,7 @@ async function acceptedWork(
   started: Started,
   ms: number,
   call: ToolCall,
+  output: string | undefined,
 ): Promise<Fields> {
   const isEnded = await waitFor(session, started, ms, call.signal, call.onStep)
   const ended = isEnded ? await started.ended : undefined
@@ -227,13 +264,97 @@ async function acceptedWork(
   const id = (await started.id) ?? null
   if (!ended) {
     if (id !== null)
-      session.work.set(id, (seconds, later) => acceptedWork(session, row, started, seconds * 1_000, later))
+      session.work.set(id, (seconds, later) =>
+        acceptedWork(session, row, started, seconds * 1_000, later, output),
+      )
     return { status: 'working', id, next: 'Call run_status with this id later.' }
   }
+  if (output !== undefined) return { status: 'finished', id, ...(await firstFound(session, id)), output }
   const found = [body].flat()
   const reader = readerOf(row)
   const others = reader === undefined ? nextPage(2) : `Call ${reader} with this id for the others.`
   const next = found.length > maxRecords ? others : undefined
   const records = found.slice(0, maxRecords)
   return withoutUndefined({ status: 'finished', id, records, total: found.length, next })
+}
+
+/** Records in the answer of a search that has written all of them to a file. */
+const shownBesideFile = 3
+
+/** Returns the first records of a search, and how many there are: none where nothing matched, so that it has no id. */
+async function firstFound(session: Session, id: string | null): Promise<Fields> {
+  const { records = [], total = 0 } = (id === null ? undefined : await searchOf(session, id)) ?? {}
+  return { records: (records as readonly unknown[]).slice(0, shownBesideFile), total }
+}
+
+/** What a search is given besides its filters. */
+const noFilters = new Set(['name', 'limit', 'streaming', 'scale', 'custom', 'live', 'revenue_currency'])
+
+/** Most filters that are each left out to count what the others match. */
+const mostLeftOut = 6
+
+/** Returns how many records match without one of the filters of a search that found none, where that can be asked for free. */
+async function nearMatches(session: Session, row: Operation, input: Fields): Promise<Fields> {
+  const operation = operations().find(({ id }) => id === `${row.id}_preview`)
+  if (!operation) return {}
+  const shape = await shapeOf(operation.id)
+  const known = Object.entries(input).filter(([name]) => Object.hasOwn(shape.input.shape, name))
+  const filters = known.flatMap(([name]) => (noFilters.has(name) ? [] : [name])).slice(0, mostLeftOut)
+  if (filters.length < 2) return {}
+  const counts: Record<string, number> = {}
+  for (const left of filters) {
+    const others = Object.fromEntries(known.filter(([name]) => name !== left && name !== 'limit'))
+    const { exit, result } = await session.start(session.port.call({ operation, shape, input: others })).ended
+    const count = isObject(result) ? (result.total_count ?? result.total) : undefined
+    if (exit === exitCodes.ok && typeof count === 'number' && count > 0) counts[left] = count
+  }
+  return Object.keys(counts).length > 0
+    ? {
+        matches_without: counts,
+        next: 'Nothing matches all filters. matches_without has how many match without one of them.',
+      }
+    : { next: 'Nothing matches, also without any one of the filters: leave out several, or widen them.' }
+}
+
+/** Returns options as a command line has them. Their values are part of the same word, so that none can be an option. */
+export function options(given: Fields): string[] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    const flag = `--${name.replaceAll('_', '-')}`
+    if (value === undefined || value === false) return []
+    if (value === true) return [flag]
+    return [value].flat().map((one) => `${flag}=${String(one)}`)
+  })
+}
+
+export const isNotFound = (error: unknown) =>
+  error instanceof CommandFailure && error.problem.exit_code === exitCodes.notFound
+
+interface FoundPage {
+  readonly search: Fields
+  readonly pagination: Fields
+  readonly leads?: readonly Fields[]
+  readonly accounts?: readonly Fields[]
+}
+
+const isFoundPage = (body: unknown): body is FoundPage =>
+  isObject(body) && isObject(body.search) && isObject(body.pagination)
+
+/** Returns records of a search, of whichever session; `undefined` where there is none. */
+export async function searchOf(session: Session, id: string, page = 1): Promise<Fields | undefined> {
+  const args = ['searches', 'get', id, ...options({ page, per_page: maxRecords })]
+  const body = await session.read(args).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined
+    throw error
+  })
+  if (!isFoundPage(body)) return undefined
+  const { search, pagination, leads, accounts = [] } = body
+  const { status, error } = search
+  return withoutUndefined({
+    status: status === 'FINISHED' ? 'finished' : error === undefined ? 'working' : 'failed',
+    id: search.id,
+    error,
+    records: leads ?? [accounts].flat().map(({ ordinal: _, ...company }) => company),
+    total: pagination.total_count,
+    next: pagination.has_more ? nextPage(page + 1) : undefined,
+  })
 }

@@ -79,7 +79,12 @@ export async function openOutput(
           throw error
         })
   // Nothing can be put beside a device.
-  const rejects = named ?? (sink.partial === undefined ? undefined : await open())
+  const beside = () =>
+    open().catch(async (error: unknown) => {
+      await sink.discard()
+      throw error
+    })
+  const rejects = named ?? (sink.partial === undefined ? undefined : await beside())
   let abandoned = false
   const watched: Sink = {
     ...sink,

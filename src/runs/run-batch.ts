@@ -225,13 +225,18 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
   const written = { table: input.table, mapping, selection }
   const isOwn = (path: string) => records.runs.wroteLast(known, path)
   const output = await openOutput(ports, shared, written, isOwn, signal)
-  const opened = await openRun(ports, batch, total, output)
-  const { run } = opened
-  const calls = await openCalls(ports, request, opened, signal)
-  // Records that machines share say nothing about the folders of this one.
-  if (records.address === undefined)
-    await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
-  const progress = await ports.dialog.showProgress(run)
+  const begin = async () => {
+    const opened = await openRun(ports, batch, total, output)
+    const calls = await openCalls(ports, request, opened, signal)
+    // Records that machines share say nothing about the folders of this one.
+    if (records.address === undefined)
+      await removeLeftovers(ports, new Set((await records.runs.list()).map(({ id }) => id)))
+    return { run: opened.run, calls, progress: await ports.dialog.showProgress(opened.run) }
+  }
+  const { run, calls, progress } = await begin().catch(async (error: unknown) => {
+    await output.writer.abandon()
+    throw error
+  })
   progress.update({ rows: 0, total: count })
   const report = await execute({
     ...rows,
@@ -358,7 +363,8 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   const compared = await openComparison(ports, request, records, identity, run, lookup)
   const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
   const written = { table, mapping, selection }
-  const output = await openOutput(ports, shared, written, async () => false, signal, false)
+  const isOwn = (path: string) => records.runs.wroteLast(run, path)
+  const output = await openOutput(ports, shared, written, isOwn, signal, false)
   await addFiles(records, run, output.files)
   const report = await execute({
     ...rows,

@@ -377,7 +377,7 @@ describe('prospect mcp', () => {
     await expect(client.readResource({ uri: 'prospect://documents/..' })).rejects.toThrow(
       'Resource not found',
     )
-    expect(await call('ledger', { by: ['day', 'operation'] })).toEqual({ items: [] })
+    expect(await call('ledger', { by: ['day', 'operation'] })).toMatchObject({ items: [] })
     expect(new Set(lines.map((line) => line.slice(0, 2)))).toEqual(new Set(['{"']))
   })
 
@@ -624,12 +624,21 @@ describe('prospect mcp', () => {
     expect(await call('quote_file', file)).toMatchObject({ credits: { max: 3 }, server_budget: budget })
     expect(await call('quote_file', { ...file, max_credits: 2 })).toMatchObject({ rows_affordable: 2 })
     const run = { ...file, output: 'out.csv', wait: 60 }
-    const { problem } = await call<{ problem: { hint: string } }>('run_file', { ...run, max_credits: 2 })
-    expect(problem.hint).toMatch(
-      /^Call run_file with rows: 2 to write what there is, free\. The rows answered so far are in \S+\. Call run_file again, without fresh, with a higher max_credits to go on\.$/,
+    const ended = await call<{ problem: { hint: string } }>('run_file', { ...run, max_credits: 2 })
+    expect(ended).toMatchObject({
+      status: 'stopped',
+      counts: {
+        rows: 3,
+        output: here.path('out.csv'),
+        partial: null,
+        without_result: [{ status: 'skipped', reason: 'Not looked up yet', rows: 1, first_rows: [3] }],
+      },
+    })
+    expect(ended.problem.hint).toBe(
+      `${here.path('out.csv')} has all rows; those that are not looked up yet have the status skipped. ` +
+        'Call run_file again, without fresh, with a higher max_credits to go on.',
     )
-    await call('run_file', { ...run, rows: 2 })
-    expect(here.read('out.csv').trim().split('\n')).toHaveLength(3)
+    expect(here.read('out.csv').trim().split('\n')).toHaveLength(4)
     // Nothing stays set aside for a call that was refused.
     await refused('run_file', { ...run, operation: 'leads_search', values: { included_industries: ['Xq'] } })
     await refused('run_file', { ...run, operation: 'contacts_enrich', values: { enrichment_type: ['fax'] } })
@@ -665,8 +674,9 @@ describe('prospect mcp', () => {
     const ended = await call<{ problem: { hint: string } }>('run_file', { ...file, max_credits: 50 })
     expect(ended).toMatchObject({ status: 'stopped', credits: 4 })
     expect(ended.problem.hint).toMatch(
-      /^Call run_file with rows: 4 to write what there is, free\. .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
+      /^\S+out\.csv has all rows; .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
     )
+    expect(here.read('out.csv').trim().split('\n')).toHaveLength(7)
     expect(await spent()).toBe(4)
     expect(await refused('run_file', file)).toMatchObject({ code: 'budget' })
     expect(await refused('run_file', { ...file, max_credits: 6 })).toMatchObject({ code: 'budget' })
@@ -699,6 +709,95 @@ describe('prospect mcp', () => {
     expect(await next.call('flow_run', flow)).toMatchObject({ status: 'finished', credits: 5 })
     expect(await next.call('credits_show')).toMatchObject({ budget: { spent: 1, left: 1 } })
     expect(await spent()).toBe(5)
+  })
+
+  it('keeps a file at the place of the output until a run is finished', async () => {
+    await writeFound(3)
+    write('out.csv', 'mine\n')
+    const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'], { usual: true })
+    const { problem } = await call<{ problem: { hint: string } }>('run_file', { ...run, max_credits: 1 })
+    expect(here.read('out.csv')).toBe('mine\n')
+    expect(problem.hint).toContain('The rows answered so far are in')
+    expect(await call('run_file', run)).toMatchObject({ status: 'finished', credits: 3 })
+    expect(here.read('out.csv').trim().split('\n')).toHaveLength(4)
+  })
+
+  it('writes the people of a search to a file, and looks up only those without an address', async () => {
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '60'], { usual: true })
+    const search = { functions: ['Sales'], company_headquarters: ['Germany'], limit: 12 }
+    await refused('leads_advanced_search', { ...search, output: '../people.csv' })
+    const found = await call<{ records: { lead: object }[]; total: number }>('leads_advanced_search', {
+      ...search,
+      output: 'people.csv',
+    })
+    expect(found).toMatchObject({ status: 'finished', total: 12, output: here.path('people.csv') })
+    expect(found.records).toHaveLength(3)
+    const rows = here.read('people.csv').trim().split('\n')
+    expect(rows).toHaveLength(13)
+    const known = await call<{ records: { lead: { most_probable_email: string | null } }[] }>(
+      'leads_advanced_search',
+      search,
+    )
+    const without = known.records.filter(({ lead }) => lead.most_probable_email === null).length
+    expect(without).toBeGreaterThan(0)
+    const file = {
+      operation: 'contacts_enrich',
+      file: 'people.csv',
+      values: { enrichment_type: ['email'] },
+      only_missing: 'email=lead.most_probable_email',
+    }
+    expect(await call('quote_file', file)).toMatchObject({ lookups: without, skipped: 12 - without })
+    const quote = await call('quote_file', { ...file, max_credits: 2 })
+    expect(quote.next).toMatch(
+      /^At the highest price, what may be spent suffices for the first \d+ of 12 rows\.$/,
+    )
+    const run = await call<{ lookups: { total: number } }>('run_file', {
+      ...file,
+      output: 'out.csv',
+      wait: 60,
+    })
+    expect(run).toMatchObject({
+      status: 'finished',
+      lookups: { total: without, valid_emails: expect.any(Number) },
+    })
+  })
+
+  it('says which filters of a search leave nothing', async () => {
+    const { call } = await connectAgent(here.home, [], { usual: true })
+    const nothing = await call('accounts_search', {
+      included_locations: ['Germany'],
+      company_size: ['201-500'],
+      keyword: 'acme AND atelier',
+      limit: 5,
+    })
+    expect(nothing).toMatchObject({ total: 0, matches_without: { keyword: expect.any(Number) } })
+    expect(Object.keys(nothing.matches_without as object)).toEqual(['keyword'])
+    const never = { included_locations: ['Germany'], keyword: 'acme AND atelier', company_size: ['10001+'] }
+    expect((await call('accounts_search', { ...never, limit: 5 })).next).toMatch(/^Nothing matches/)
+    expect(await call('accounts_search', { keyword: 'nosuchword', limit: 5 })).toEqual({
+      status: 'finished',
+      id: expect.any(String),
+      records: [],
+      total: 0,
+    })
+  })
+
+  it('sums what was spent, with the files of the runs', async () => {
+    write('two.csv', 'domain\nacme-robotics.example\natelier-lumiere.example\n')
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'], { usual: true })
+    await call('accounts_enrich', { domain: 'birchwood.example' })
+    await call('run_file', { operation: 'accounts_enrich', file: 'two.csv', output: 'out.csv', wait: 60 })
+    const spent = await call('ledger', { by: ['operation', 'run'], since: 'today' })
+    expect(spent).toMatchObject({ total: { calls: 3, credits: 3 } })
+    expect(spent.items).toContainEqual(
+      expect.objectContaining({ credits: 2, file: here.path('two.csv'), output: here.path('out.csv') }),
+    )
+    expect(spent.items).toContainEqual(expect.objectContaining({ run: null, credits: 1 }))
+    expect(await call('ledger', { since: '2020-01-01', until: '2020-01-01' })).toEqual({
+      items: [],
+      total: { calls: 0, credits: 0 },
+    })
   })
 
   it('says of records that they are practice data', async () => {
@@ -745,7 +844,7 @@ describe('prospect mcp', () => {
     ).toMatchObject({
       error: expect.stringContaining('it is no lookup for the rows of a file. There are: accounts_enrich, '),
     })
-    const { hint } = await refused('accounts_search', { output: 'out.csv' })
+    const { hint } = await refused('accounts_search', { folder: 'lists' })
     expect(hint).toContain('included_industries')
     expect(hint).not.toContain('webhook_url')
   })

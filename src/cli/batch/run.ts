@@ -95,7 +95,7 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
   })
 }
 
-function logReport({ log }: Context, { run, report }: ExecutedBatch): void {
+function logReport({ log }: Context, { run, report }: Pick<ExecutedBatch, 'run' | 'report'>): void {
   const rows = ['rows', 'found', 'not_found', 'invalid', 'failed', 'skipped', 'known', 'suppressed'] as const
   const others = ['without_result', 'credits', 'not_asked', 'suspect', 'output', 'partial'] as const
   log?.write('result', { run: run.id, ...pickFields(report, [...rows, ...others]) })
@@ -111,6 +111,7 @@ export async function exportAnswers(context: Context, command: BatchCommand): Pr
     exportRun(request, ports, signal),
   )
   if (isAbandoned) return exitCodes.ok
+  logReport(context, { run, report })
   await showReport(context, { run, report, selection }, command)
   return report.stopped?.exit_code ?? exitCodes.ok
 }

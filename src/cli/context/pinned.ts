@@ -2,6 +2,7 @@ import { constants, existsSync, realpathSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
+import { resultOr } from '../../api/values/objects.js'
 import { unreadable } from '../../csv/unreadable.js'
 import { type Files, nodeFiles } from '../../runs/output/writer.js'
 import { isInside } from './home.js'
@@ -14,7 +15,8 @@ const pathOf = (opened: FileHandle): string => `/proc/${process.pid}/fd/${opened
 
 /** Closes what is open, and throws a Refusal, where it is outside of the only folder of the files of a command. */
 async function checkInside(opened: FileHandle, root: string, name: string, path: string): Promise<void> {
-  if (isInside(root, realpathSync.native(pathOf(opened)))) return
+  // What was removed since has no path.
+  if (resultOr(false, () => isInside(root, realpathSync.native(pathOf(opened))))) return
   await opened.close()
   throw new Refusal('usage.mcp_outside', { name, path, root })
 }

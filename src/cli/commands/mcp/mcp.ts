@@ -182,7 +182,7 @@ function createPort(
       ),
     call: (request, more = {}) =>
       workOf((inner, given) =>
-        start.operation(request, { ...own, ...request.rows?.globals }, inner, { ...given, ...more }),
+        start.operation(request, { ...own, ...request.globals }, inner, { ...given, ...more }),
       ),
   }
 }
