@@ -92,7 +92,8 @@ async function toTool(row: Operation): Promise<Tool> {
       const input = await session.port.resolveNames({ operation: row, shape, input: read })
       const started = startCall(session, row, shape, input, path)
       const found = await answerOf(session, row, started, call, path)
-      const answer = found.total === 0 ? { ...found, ...(await nearMatches(session, row, input)) } : found
+      const answer =
+        found.total === 0 ? { ...found, ...(await nearMatches(session, row, input, call.signal)) } : found
       return row.id === 'credits.show' ? { ...answer, budget: session.budget() } : answer
     },
   }
@@ -294,7 +295,12 @@ const noFilters = new Set(['name', 'limit', 'streaming', 'scale', 'custom', 'liv
 const mostLeftOut = 6
 
 /** Returns how many records match without one of the filters of a search that found none, where that can be asked for free. */
-async function nearMatches(session: Session, row: Operation, input: Fields): Promise<Fields> {
+async function nearMatches(
+  session: Session,
+  row: Operation,
+  input: Fields,
+  signal: AbortSignal,
+): Promise<Fields> {
   const operation = operations().find(({ id }) => id === `${row.id}_preview`)
   if (!operation) return {}
   const shape = await shapeOf(operation.id)
@@ -303,6 +309,7 @@ async function nearMatches(session: Session, row: Operation, input: Fields): Pro
   if (filters.length < 2) return {}
   const counts: Record<string, number> = {}
   for (const left of filters) {
+    if (signal.aborted) break
     const others = Object.fromEntries(known.filter(([name]) => name !== left && name !== 'limit'))
     const { exit, result } = await session.start(session.port.call({ operation, shape, input: others })).ended
     const count = isObject(result) ? (result.total_count ?? result.total) : undefined

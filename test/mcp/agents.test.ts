@@ -748,6 +748,11 @@ describe('prospect mcp', () => {
       only_missing: 'email=lead.most_probable_email',
     }
     expect(await call('quote_file', file)).toMatchObject({ lookups: without, skipped: 12 - without })
+    const { only_missing: _, ...all } = file
+    expect(await call('quote_file', { ...all, skip_known: ['people.csv'] })).toMatchObject({
+      lookups: 0,
+      known: 12,
+    })
     const quote = await call('quote_file', { ...file, max_credits: 2 })
     expect(quote.next).toMatch(
       /^At the highest price, what may be spent suffices for the first \d+ of 12 rows\.$/,
