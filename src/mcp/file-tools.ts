@@ -69,7 +69,7 @@ const batchFields = {
     .optional()
     .describe('Lists whose rows are left out, and counted as known: files, catalogue, list:NAME'),
   only_missing: text(
-    'Only rows where this is blank: a field of the answer, or field=column, such as email=lead.most_probable_email',
+    'Only rows where this is blank, which an invalid address is not: a field of the answer, or field=column, such as email=lead.most_probable_email',
   ).optional(),
   max_age: text('How old a stored answer may be that costs nothing, such as 90d')
     .regex(/^(?:0|(?:\d+(?:\.\d+)?[smhd])+)$/, 'it is no duration like 15m, 2h or 90d')
@@ -532,7 +532,7 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
 function withRows({ left }: Pick<Session, 'left'>, problem: Report, counts: Fields | undefined): Report {
   const { output } = counts ?? {}
   const kept = /The rows answered so far are in .*?\.partial\./s
-  const written = `${String(output)} has all rows; those that are not looked up yet have the status skipped.`
+  const written = `${String(output)} has what there is so far; without_result names the rows that are not looked up yet.`
   const hint = typeof output === 'string' ? problem.hint.replace(kept, () => written) : problem.hint
   if (problem.exit_code !== exitCodes.budget || left > 0) return { ...problem, hint }
   return { ...problem, hint: hint.replace(/Raise --max-credits,.*$/s, personRaises) }

@@ -635,7 +635,7 @@ describe('prospect mcp', () => {
       },
     })
     expect(ended.problem.hint).toBe(
-      `${here.path('out.csv')} has all rows; those that are not looked up yet have the status skipped. ` +
+      `${here.path('out.csv')} has what there is so far; without_result names the rows that are not looked up yet. ` +
         'Call run_file again, without fresh, with a higher max_credits to go on.',
     )
     expect(here.read('out.csv').trim().split('\n')).toHaveLength(4)
@@ -674,7 +674,7 @@ describe('prospect mcp', () => {
     const ended = await call<{ problem: { hint: string } }>('run_file', { ...file, max_credits: 50 })
     expect(ended).toMatchObject({ status: 'stopped', credits: 4 })
     expect(ended.problem.hint).toMatch(
-      /^\S+out\.csv has all rows; .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
+      /^\S+out\.csv has what there is so far; .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
     )
     expect(here.read('out.csv').trim().split('\n')).toHaveLength(7)
     expect(await spent()).toBe(4)
