@@ -1,8 +1,8 @@
 import type { Machine } from '../command.js'
-import { fakeHubspot, hubspotKey } from './hubspot.js'
-import { fakePipedrive, pipedriveKey } from './pipedrive.js'
+import { fakeHubspot, type HubspotAccount, hubspotKey } from './hubspot.js'
+import { fakePipedrive, type PipedriveAccount, pipedriveKey } from './pipedrive.js'
 import type { Fields, Records } from './records.js'
-import { fakeSalesforce, salesforceKey } from './salesforce.js'
+import { fakeSalesforce, type SalesforceAccount, salesforceKey } from './salesforce.js'
 import type { Done, Happening, Moment } from './server.js'
 
 /** How many records an account has. */
@@ -19,6 +19,7 @@ export interface OpenedCrm {
   readonly people: Records
   readonly companies: Records
   readonly done: readonly Done[]
+  readonly count: (path?: RegExp) => number
   readonly at: (moment: Moment, happening: Happening) => void
   readonly breaches: () => number
   readonly pass: (milliseconds: number) => void
@@ -37,7 +38,7 @@ const hostIn = (website: unknown): string | undefined =>
 
 /** Starts each kind of CRM, with short windows of its limits. */
 export const openers = {
-  hubspot: async (size: Size = {}): Promise<OpenedCrm> => {
+  hubspot: async (size: HubspotAccount = {}): Promise<OpenedCrm> => {
     const fake = await fakeHubspot({ window: 300, ...size })
     return {
       ...fake,
@@ -52,7 +53,7 @@ export const openers = {
       industry: 'industry',
     }
   },
-  pipedrive: async (size: Size = {}): Promise<OpenedCrm> => {
+  pipedrive: async (size: PipedriveAccount = {}): Promise<OpenedCrm> => {
     const fake = await fakePipedrive({ window: 300, hasTitles: true, ...size })
     return {
       ...fake,
@@ -67,7 +68,7 @@ export const openers = {
       industry: 'industry',
     }
   },
-  salesforce: async (size: Size = {}): Promise<OpenedCrm> => {
+  salesforce: async (size: SalesforceAccount = {}): Promise<OpenedCrm> => {
     const fake = await fakeSalesforce(size)
     return {
       ...fake,
