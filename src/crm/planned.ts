@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 import { contradict, type Key, keyText, type SubjectKind } from '../identity/keys.js'
+import { translateErrors } from '../storage/driver/sqlite/driver.js'
 import type { CrmKind, CrmValues, PushMode } from './connector.js'
 
 /** What becomes of a row, or of the company of a person. */
@@ -73,6 +74,11 @@ const toRow = ({
   hasCompany: has_company === null ? undefined : has_company === 1,
 })
 
+interface Reason {
+  readonly row: number
+  readonly reason: string
+}
+
 const rowsAtOnce = 500
 const cacheKb = 8_192
 
@@ -120,19 +126,25 @@ export class PlannedRows {
     return known
   }
 
+  /** Runs a statement; returns how many rows changed. A disk that is full is told as one. */
+  #run(sql: string, ...values: unknown[]): number {
+    return translateErrors(() => this.#prepared(sql).run(...values).changes)
+  }
+
+  #all<T>(sql: string, ...values: unknown[]): readonly T[] {
+    return translateErrors(() => this.#prepared(sql).all(...values) as T[])
+  }
+
   #number(sql: string, ...values: unknown[]): number {
-    return Number(
-      this.#prepared(sql)
-        .pluck()
-        .get(...values) ?? 0,
-    )
+    const [row] = this.#all<object>(sql, ...values)
+    return Number(Object.values(row ?? {})[0] ?? 0)
   }
 
   /** Stores rows as they are now. */
   put(step: CrmKind, rows: readonly PlannedRow[]): void {
-    const statement = this.#prepared(putSql)
     for (const { row, line, action, id, values, before, reason, company, hasCompany } of rows)
-      statement.run(
+      this.#run(
+        putSql,
         step,
         row,
         line,
@@ -149,11 +161,11 @@ export class PlannedRows {
 
   /** Returns the row and line on which a subject was before; nothing where something surer says that it is another. */
   find(kind: SubjectKind, keys: readonly Key[]): Pick<PlannedRow, 'row' | 'line'> | undefined {
-    const statement = this.#prepared('SELECT keys, row, line FROM seen WHERE key = ?')
     for (const key of keys) {
-      const found = statement.get(keyText(kind, key)) as
-        | { readonly keys: string; readonly row: number; readonly line: number }
-        | undefined
+      const [found] = this.#all<{ readonly keys: string; readonly row: number; readonly line: number }>(
+        'SELECT keys, row, line FROM seen WHERE key = ?',
+        keyText(kind, key),
+      )
       if (found && !contradict(keys, JSON.parse(found.keys) as Key[], key.sort)) return found
     }
     return undefined
@@ -161,35 +173,35 @@ export class PlannedRows {
 
   /** Notes the subject of a row. */
   see(kind: SubjectKind, keys: readonly Key[], { row, line }: Pick<PlannedRow, 'row' | 'line'>): void {
-    const statement = this.#prepared('INSERT OR IGNORE INTO seen (key, keys, row, line) VALUES (?, ?, ?, ?)')
+    const sql = 'INSERT OR IGNORE INTO seen (key, keys, row, line) VALUES (?, ?, ?, ?)'
     const all = JSON.stringify(keys)
-    for (const key of keys) statement.run(keyText(kind, key), all, row, line)
+    for (const key of keys) this.#run(sql, keyText(kind, key), all, row, line)
   }
 
   /** Notes that a row is about a record; returns whether it is the first one. */
   take(id: string): boolean {
-    return this.#prepared('INSERT OR IGNORE INTO taken (id) VALUES (?)').run(id).changes > 0
+    return this.#run('INSERT OR IGNORE INTO taken (id) VALUES (?)', id) > 0
   }
 
   /** Leaves out the companies that no person gets. */
   dropUnused(): void {
-    this.#prepared(
+    this.#run(
       `DELETE FROM planned WHERE step = 'companies' AND row NOT IN
         (SELECT company FROM planned WHERE step = 'people' AND company IS NOT NULL AND ${isWritten})`,
-    ).run()
+    )
   }
 
   /** People do without a company that is not created. */
   dropCompanies(): void {
-    this.#prepared(
+    this.#run(
       `UPDATE planned SET company = NULL WHERE step = 'people' AND company IN
         (SELECT row FROM planned WHERE step = 'companies' AND action IN ('invalid', 'suppressed'))`,
-    ).run()
+    )
   }
 
   #behind(where: string, limit: number, ...values: unknown[]): readonly PlannedRow[] {
     const sql = `SELECT ${columns} FROM planned WHERE step = ? AND row > ? AND ${where} ORDER BY row LIMIT ${limit}`
-    return (this.#prepared(sql).all(...values) as StoredRow[]).map(toRow)
+    return this.#all<StoredRow>(sql, ...values).map(toRow)
   }
 
   /** Yields all rows of a step, in portions. They may be changed meanwhile. */
@@ -213,7 +225,7 @@ export class PlannedRows {
   /** Notes that a row was written before, to a record. */
   done(step: CrmKind, row: number, record: string | null): void {
     const sql = 'UPDATE planned SET is_done = 1, id = coalesce(id, ?) WHERE step = ? AND row = ?'
-    this.#prepared(sql).run(record, step, row)
+    this.#run(sql, record, step, row)
   }
 
   /** Yields the people who are to have a company that is there, and have none. */
@@ -221,7 +233,7 @@ export class PlannedRows {
     const sql = `SELECT p.row, p.id AS person, c.id AS company ${withCompany} AND p.row > ? AND ${getsCompany}
       AND p.id IS NOT NULL AND c.id IS NOT NULL AND p.has_company IS NOT 1 ORDER BY p.row LIMIT ${size}`
     for (let last = 0; ; ) {
-      const portion = this.#prepared(sql).all(last, mode) as PlannedPair[]
+      const portion = this.#all<PlannedPair>(sql, last, mode)
       if (portion.length > 0) yield portion
       if (portion.length < size) return
       last = portion.at(-1)?.row ?? last
@@ -229,8 +241,8 @@ export class PlannedRows {
   }
 
   refuse(refused: readonly RefusedRow[]): void {
-    const statement = this.#prepared('INSERT OR REPLACE INTO refused (step, row, error) VALUES (?, ?, ?)')
-    for (const { step, row, error } of refused) statement.run(step, row, error)
+    const sql = 'INSERT OR REPLACE INTO refused (step, row, error) VALUES (?, ?, ?)'
+    for (const { step, row, error } of refused) this.#run(sql, step, row, error)
   }
 
   /** Returns how many rows were refused. */
@@ -240,7 +252,8 @@ export class PlannedRows {
 
   /** Returns what the CRM said of the first rows that it refused. */
   firstRefusals(limit: number): readonly string[] {
-    return this.#prepared(`SELECT error FROM refused LIMIT ${limit}`).pluck().all() as string[]
+    const sql = `SELECT error FROM refused LIMIT ${limit}`
+    return this.#all<{ readonly error: string }>(sql).map(({ error }) => error)
   }
 
   countRows(): number {
@@ -289,7 +302,7 @@ export class PlannedRows {
   invalidReasons(): Readonly<Record<string, number>> {
     const sql = `SELECT reason, count(*) AS count FROM planned WHERE step = ? AND action = 'invalid' AND reason IS NOT NULL
       GROUP BY reason ORDER BY min(row)`
-    const rows = this.#prepared(sql).all(this.kind) as { readonly reason: string; readonly count: number }[]
+    const rows = this.#all<{ readonly reason: string; readonly count: number }>(sql, this.kind)
     return Object.fromEntries(rows.map(({ reason, count }) => [reason, count]))
   }
 
@@ -301,13 +314,13 @@ export class PlannedRows {
   /** Returns why rows from one to another are for a person to decide, or were not taken, by their numbers. */
   reasons(of: 'review' | 'rejects', from: number, to: number): ReadonlyMap<number, string> {
     const action = of === 'review' ? 'review' : 'invalid'
-    const sql =
-      "SELECT row, coalesce(reason, '') FROM planned WHERE step = ? AND row BETWEEN ? AND ? AND action = ?"
-    const planned = this.#prepared(sql).raw().all(this.kind, from, to, action) as [number, string][]
-    if (of === 'review') return new Map(planned)
-    const refusedSql = `SELECT row, error FROM refused WHERE row BETWEEN ? AND ?
+    const sql = `SELECT row, coalesce(reason, '') AS reason FROM planned
+      WHERE step = ? AND row BETWEEN ? AND ? AND action = ?`
+    const planned = this.#all<Reason>(sql, this.kind, from, to, action)
+    const refusedSql = `SELECT row, error AS reason FROM refused WHERE row BETWEEN ? AND ?
       ORDER BY row, step = 'association', step = 'people'`
-    return new Map([...planned, ...(this.#prepared(refusedSql).raw().all(from, to) as [number, string][])])
+    const refused = of === 'review' ? [] : this.#all<Reason>(refusedSql, from, to)
+    return new Map([...planned, ...refused].map(({ row, reason }) => [row, reason]))
   }
 
   close(): void {
