@@ -6,6 +6,7 @@ import {
   boundText,
   type Connection,
   type Driver,
+  findRow,
   joinGiven,
   portionsOf,
   readNumber,
@@ -146,7 +147,7 @@ const start: Balances = { seq: 0, credits: 0, held: 0, spent: 0 }
 
 /** Returns the balances of a workspace after its last movement. */
 export function readBalances(tx: Connection, workspaceId: string): Awaitable<Balances> {
-  const found = tx.get<Balances>(positionSql, workspaceId)
+  const found = findRow<Balances>(tx, positionSql, workspaceId)
   return found instanceof Promise ? found.then((row) => row ?? start) : (found ?? start)
 }
 

@@ -63,12 +63,16 @@ export function settleRequest(
   claim: Claim | undefined,
 ): Promise<void> {
   return store
-    .transaction(async (tx) => {
-      if (keep) await keep(tx)
-      if (job) await acceptJob(tx, billOf(request, 0), job, request.now)
-      if (credits > 0) await charge(tx, billOf(request, credits), request.now)
-      if (claim) await claim.keep(tx, status, body, credits)
-    }, request.principal.workspace.id)
+    .transaction(
+      async (tx) => {
+        if (keep) await keep(tx)
+        if (job) await acceptJob(tx, billOf(request, 0), job, request.now)
+        if (credits > 0) await charge(tx, billOf(request, credits), request.now)
+        if (claim) await claim.keep(tx, status, body, credits)
+      },
+      request.principal.workspace.id,
+      'short',
+    )
     .catch((error: unknown) => {
       throw isStorageFault(error, 'already_there') ? inProgressError() : error
     })
@@ -116,16 +120,20 @@ export async function claimKey(
 ): Promise<{ replay: StoredReply } | { claim: Claim }> {
   const token = ids.uuid()
   const of = { workspaceId, key, token }
-  const replay = await store.transaction(async (tx) => {
-    await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
-    const found = await findReply(tx, workspaceId, key)
-    const claim = { fingerprint, token, created_at: now }
-    if (!found && (await insertClaim(tx, of, claim))) return undefined
-    if (!found) throw inProgressError()
-    if (!isFree(found, now)) return checkReplay(found, fingerprint)
-    if (!(await replaceClaim(tx, { ...of, token: found.token }, claim))) throw inProgressError()
-    return undefined
-  }, workspaceId)
+  const replay = await store.transaction(
+    async (tx) => {
+      await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
+      const found = await findReply(tx, workspaceId, key)
+      const claim = { fingerprint, token, created_at: now }
+      if (!found && (await insertClaim(tx, of, claim))) return undefined
+      if (!found) throw inProgressError()
+      if (!isFree(found, now)) return checkReplay(found, fingerprint)
+      if (!(await replaceClaim(tx, { ...of, token: found.token }, claim))) throw inProgressError()
+      return undefined
+    },
+    workspaceId,
+    'short',
+  )
   return replay ? { replay } : { claim: createKeyClaim(store, of) }
 }
 
@@ -144,7 +152,7 @@ function checkReplay(found: StoredReply, fingerprint: string): StoredReply {
 function createKeyClaim(store: Driver, of: Parameters<typeof renewClaim>[1]): Claim {
   const { workspaceId } = of
   const heartbeat = startHeartbeat(claimMs / 3, () =>
-    store.transaction((tx) => renewClaim(tx, of), workspaceId),
+    store.transaction((tx) => renewClaim(tx, of), workspaceId, 'short'),
   )
   return {
     effectsOnly: false,
@@ -154,7 +162,7 @@ function createKeyClaim(store: Driver, of: Parameters<typeof renewClaim>[1]): Cl
     },
     drop: async () => {
       clearInterval(heartbeat)
-      await store.transaction((tx) => dropClaim(tx, of), workspaceId)
+      await store.transaction((tx) => dropClaim(tx, of), workspaceId, 'short')
     },
   }
 }

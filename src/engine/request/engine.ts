@@ -338,21 +338,25 @@ async function countRequest(
   const windows = windowsOf(operation, principal.workspace.plan, live)
   if (windows.length === 0) return { refused: false, windows: [] }
   const owner = `user:${principal.member.id}`
-  return store.transaction(async (tx) => {
-    const found: CountedWindow[] = []
-    for (const window of windows) {
-      const counter = await readCounter(tx, owner, window.name)
-      const counted = countedAt(counter, window, now)
-      // Stored also when the request is refused: the time that is left has to decrease from now on.
-      if (counter && counter.started_at > now) await setCounter(tx, owner, window.name, counted)
-      found.push({ ...window, ...counted })
-    }
-    if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
-    const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
-    for (const { name, started_at: startedAt, count } of counted)
-      await setCounter(tx, owner, name, { started_at: startedAt, count })
-    return { refused: false, windows: counted }
-  }, owner)
+  return store.transaction(
+    async (tx) => {
+      const found: CountedWindow[] = []
+      for (const window of windows) {
+        const counter = await readCounter(tx, owner, window.name)
+        const counted = countedAt(counter, window, now)
+        // Stored also when the request is refused: the time that is left has to decrease from now on.
+        if (counter && counter.started_at > now) await setCounter(tx, owner, window.name, counted)
+        found.push({ ...window, ...counted })
+      }
+      if (found.some(isFull)) return { refused: true, windows: found.filter(isFull) }
+      const counted = found.map((window) => ({ ...window, count: window.count + 1 }))
+      for (const { name, started_at: startedAt, count } of counted)
+        await setCounter(tx, owner, name, { started_at: startedAt, count })
+      return { refused: false, windows: counted }
+    },
+    owner,
+    'short',
+  )
 }
 
 const isFull = (window: CountedWindow) => window.count >= window.limit

@@ -209,7 +209,9 @@ export const readFirstHold = async (tx: Connection, workspaceId: string, jobId: 
 
 export const readHeldBy = (tx: Connection, memberId: string) => readNumber(tx, heldSql, memberId)
 
+/** Stores a job, and has workers told of it. */
 export async function insertJob(tx: Connection, job: AsyncJob, enrichments: readonly Enrichment[] = []) {
+  if (job.state === 'queued') tx.announce?.()
   await jobTable.insert(tx, job)
   for (const enrichment of enrichments) await enrichmentTable.insert(tx, enrichment)
 }

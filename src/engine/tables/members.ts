@@ -4,6 +4,7 @@ import {
   boundText,
   type Connection,
   type Driver,
+  findRow,
   mapResult,
   type StoredRow,
 } from '../../storage/driver/connection.js'
@@ -110,8 +111,8 @@ const toPrincipal = (row: StoredRow) => ({
   faults: Number(row.faults),
 })
 
-export const findPrincipal = (store: Pick<Driver, 'get'>, keyHash: string) =>
-  store.get<StoredRow>(principalSql, keyHash).then(principalOf)
+export const findPrincipal = (store: Pick<Driver, 'find'>, keyHash: string) =>
+  store.find<StoredRow>(principalSql, keyHash).then(principalOf)
 
 export const readClock = async (tx: Connection): Promise<StoredClock> =>
   toClock((await tx.get<StoredRow>('SELECT offset_ms, frozen_at FROM clock WHERE id = 1')) ?? {})
@@ -159,7 +160,7 @@ export function updateMember(tx: Connection, id: string, change: Partial<Member>
 export function readWeeklyLimit(tx: Connection, memberId: string): Awaitable<number | null> {
   const known = tx.known.get(limitOf(memberId)) as number | null | undefined
   if (known !== undefined) return known
-  return mapResult(tx.get<{ weeklyLimit: number | null }>(limitSql, memberId), (found) => {
+  return mapResult(findRow<{ weeklyLimit: number | null }>(tx, limitSql, memberId), (found) => {
     tx.known.set(limitOf(memberId), found?.weeklyLimit ?? null)
     return found?.weeklyLimit ?? null
   })
@@ -187,7 +188,7 @@ export async function openSuppressors(
 ): Promise<Suppressor[]> {
   const opened: Suppressor[] = []
   for (const { driver, owner } of owners) {
-    if (!(await driver.get(suppressesSql, owner))) continue
+    if (!(await driver.find(suppressesSql, owner))) continue
     const { createSuppressor } = await import('../../catalogue/suppression/suppressor.js')
     const findContact = (id: string) =>
       driver.read(async (tx) => {

@@ -1,6 +1,5 @@
 -- Triggers of the engine's tables: each movement follows the last one and is never changed; a job's state only goes
--- forward. Listeners are notified of new jobs when they are committed. Counters change with every
--- request, so their pages keep room for new versions.
+-- forward. Counters change with every request, so their pages keep room for new versions.
 CREATE FUNCTION movements_follow() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_seq BIGINT := 0;
@@ -35,6 +34,3 @@ CREATE TRIGGER jobs_forward BEFORE UPDATE OF state ON jobs FOR EACH ROW
     AND NOT (OLD.state = 'queued' AND NEW.state = 'running')
     AND NOT (OLD.state = 'running' AND NEW.state IN ('finished', 'failed')))
   EXECUTE FUNCTION jobs_forward();
-CREATE FUNCTION jobs_told() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN PERFORM pg_notify('prospect_work', TG_TABLE_SCHEMA); RETURN NULL; END $$;
-CREATE TRIGGER jobs_told AFTER INSERT ON jobs FOR EACH STATEMENT EXECUTE FUNCTION jobs_told();

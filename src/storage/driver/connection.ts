@@ -118,6 +118,8 @@ export interface Connection {
   readonly dialect: Dialect
   get<T>(sql: string, ...values: Value[]): Awaitable<T | undefined>
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>
+  /** Reads the row that a text identifies. Equal statements of tasks that run side by side may be sent as one. */
+  find?<T>(sql: string, text: string): Awaitable<T | undefined>
   /** Returns how many rows changed. */
   run(sql: string, ...values: Value[]): Awaitable<number>
   /** Runs a statement without returning what it changed. When not awaited, its failure fails the transaction. */
@@ -129,6 +131,8 @@ export interface Connection {
   add?(insert: RowInsert, ...values: Value[]): Awaitable<void>
   /** Runs several statements without placeholders. */
   exec(sql: string): Awaitable<void>
+  /** Tells other processes of new work once the transaction is committed. A file has no way to. */
+  announce?(): void
   /** A cache of what nothing else can change, cleared when a transaction begins or is undone. Tasks of a commit share it. */
   readonly known: Map<string, unknown>
 }
@@ -271,6 +275,10 @@ export function perDialect<T>(make: (dialect: Dialect) => T): (connection: Conne
   }
 }
 
+/** Reads the row that a text identifies: the only `?` of the statement. */
+export const findRow = <T>(connection: Connection, sql: string, text: string): Awaitable<T | undefined> =>
+  connection.find ? connection.find<T>(sql, text) : connection.get<T>(sql, text)
+
 /** Runs a statement without waiting for it, when the connection can. */
 export const send = (connection: Connection, sql: string, ...values: Value[]): Awaitable<unknown> =>
   connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
@@ -288,15 +296,16 @@ export const addRow = (connection: Connection, insert: RowInsert, ...values: Val
 export interface Driver {
   readonly dialect: Dialect
   read<T>(work: (connection: Connection) => Awaitable<T>): Promise<T>
-  /** Reads one row. Equal reads that wait at the same time run once and share the result. */
-  get<T>(sql: string, ...values: Value[]): Promise<T | undefined>
+  /** Reads the row that a text identifies. Equal reads that wait at the same time run once and share the result. */
+  find<T>(sql: string, text: string): Promise<T | undefined>
   /** Like `read`, but tasks of the same name that wait at the same time run once and share the result. */
   readShared<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T>
   /**
    * Runs a task in a transaction. `scope` names all that it reads and writes, such as a workspace by its id, or `dueWork`: on
-   * a server, tasks of other scopes run meanwhile. Without a scope it locks the whole database.
+   * a server, tasks of other scopes run meanwhile. Without a scope it locks the whole database. A `short` task touches no row
+   * that one of another scope does, and few of its own: with those of other scopes it may share a commit.
    */
-  transaction<T>(work: (connection: Connection) => Awaitable<T>, scope?: string): Promise<T>
+  transaction<T>(work: (connection: Connection) => Awaitable<T>, scope?: string, length?: 'short'): Promise<T>
   /** Changes a setting of the SQLite connection between tasks, as in a PRAGMA: `cache_size = -8192`. */
   set(setting: string): Promise<void>
   /** Resolves when everything committed survives a power cut; at once when each commit does. */
@@ -306,10 +315,10 @@ export interface Driver {
   /** Returns how many milliseconds the server's clock is ahead of this machine's. A file has no clock. */
   aheadMs?(): number
   /**
-   * Calls `wake` when another process may have added work, of a topic if named; returns a function that stops this. It
-   * may miss some, and always does in a file, so callers also poll.
+   * Calls `wake` when another process may have added work; returns a function that stops this. It may miss some, and always
+   * does in a file, so callers also poll.
    */
-  onWork(wake: () => void, topic?: string): () => void
+  onWork(wake: () => void): () => void
   close(): Promise<void>
 }
 

@@ -1,31 +1,43 @@
-import { type Connection, isStorageFault, type StorageFault, type Value } from './connection.js'
+import type { Awaitable } from '../../api/values/objects.js'
+import { type Connection, findRow, isStorageFault, type StorageFault } from './connection.js'
 
 type Task = (connection: Connection) => unknown
 
 interface QueuedTask {
   readonly work: Task
+  /** Tasks of the same scope run one after the other, others may run side by side. */
+  readonly scope: string | undefined
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
 }
 
 interface Failure {
   readonly error: unknown
+  /** Whether the task that failed had written. */
+  readonly isDirty?: boolean
 }
 
 type TaskResult = { readonly value: unknown } | Failure
 
 const isFailure = (result: TaskResult): result is Failure => 'error' in result
 
-/** One connection with its transactions. `isDirty` says whether anything was written since `clearDirty`. */
-export interface Session {
+/** What a task of a transaction works with. */
+export interface SessionTask {
   readonly connection: Connection
-  /** Whether tasks run side by side: none of them writes, and statements need not wait for each other. */
+  /** Whether the task has written. */
+  isDirty(): boolean
+}
+
+/** One connection with its transactions. */
+export interface Session {
+  /** Whether statements need not wait for each other, so that tasks of different scopes, and those without, run side by side. */
   readonly isConcurrent?: boolean
-  begin(): Promise<void>
+  /** Begins a transaction for tasks of some scopes. Resolves with those whose tasks have to run elsewhere, if any. */
+  begin(scopes: ReadonlySet<string>): Promise<ReadonlySet<string> | undefined>
+  /** Begins one more task of the transaction. */
+  enter(): SessionTask
   commit(): void | Promise<void>
   rollback(): void | Promise<void>
-  isDirty(): boolean
-  clearDirty(): void
   /** Returns the first error of a transaction, which may be behind this one. */
   cause?(error: unknown): unknown
   /** Resolves with whether a group should run again, once it can. `undefined` when one of its tasks caused the error. */
@@ -68,6 +80,8 @@ export class CommitQueue {
   readonly #shared = new Map<string, Promise<unknown>>()
   readonly #statements = new Map<string, number>()
   #running = false
+  /** When the running group began. */
+  #begunAt: number | undefined
   #idle: (() => void)[] = []
 
   /**
@@ -79,18 +93,24 @@ export class CommitQueue {
     private readonly mutex: Mutex,
     private readonly turns = 1,
     private readonly most = groupSize,
+    /** Returns the queue for tasks of a scope that the session did not begin. */
+    private readonly elsewhere?: (scope: string) => CommitQueue,
   ) {}
 
   /** Queues a task. It may run more than once, so it must change nothing outside the connection. */
-  run<T>(work: (connection: Connection) => T | Promise<T>): Promise<T> {
+  run<T>(work: (connection: Connection) => T | Promise<T>, scope?: string): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, resolve: resolve as (value: never) => void, reject })
-      this.#start()
+      this.#push({ work, scope, resolve: resolve as (value: never) => void, reject })
     })
   }
 
+  #push(task: QueuedTask): void {
+    this.#waiting.push(task)
+    this.#start()
+  }
+
   /** Queues a task, or returns the result of a waiting one with the same name. */
-  share<T>(name: string, work: (connection: Connection) => T | Promise<T>): Promise<T> {
+  share<T>(name: string, work: (connection: Connection) => Awaitable<T>): Promise<T> {
     const waiting = this.#shared.get(name)
     if (waiting) return waiting as Promise<T>
     const promise = this.run(work)
@@ -98,17 +118,23 @@ export class CommitQueue {
     return promise
   }
 
-  /** Reads the first row of a statement, or shares the answer to a waiting one with the same values. */
-  get<T>(sql: string, values: readonly Value[]): Promise<T | undefined> {
+  /** Reads the row that a text identifies, or shares the answer to a waiting read of it. */
+  find<T>(sql: string, text: string): Promise<T | undefined> {
     if (!this.#statements.has(sql)) this.#statements.set(sql, this.#statements.size)
-    // A name with the whole text would take 2 µs to hash, for each request.
-    const name = [this.#statements.get(sql), ...values].join('\0')
-    return this.share(name, (connection) => connection.get<T>(sql, ...values))
+    // A name with the whole statement would take 2 µs to hash, for each request.
+    return this.share(`${this.#statements.get(sql)}\0${text}`, (connection) =>
+      findRow<T>(connection, sql, text),
+    )
   }
 
   /** Number of waiting tasks, plus one when a group is running. */
   get load(): number {
     return this.#waiting.length + (this.#running ? 1 : 0)
+  }
+
+  /** How long the running group has been running, in milliseconds; 0 without one. */
+  get runningMs(): number {
+    return this.#begunAt === undefined ? 0 : performance.now() - this.#begunAt
   }
 
   isIdle(): boolean {
@@ -137,26 +163,28 @@ export class CommitQueue {
   async #flush(): Promise<void> {
     const tasks = this.#waiting.splice(0, this.most)
     this.#shared.clear()
+    this.#begunAt = performance.now()
     await this.mutex.run(async () => void (await this.#runGroup(tasks)))
+    this.#begunAt = undefined
     this.#running = false
     if (this.#waiting.length > 0) this.#start()
     else for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   /** Returns the failure when none of the tasks caused it: it would make other groups fail too. */
-  async #runGroup(tasks: readonly QueuedTask[], failures = 0): Promise<Failure | undefined> {
+  async #runGroup(given: readonly QueuedTask[], failures = 0): Promise<Failure | undefined> {
+    let tasks = given
     try {
-      await this.session.begin()
+      const refused = await this.session.begin(scopesOf(given))
+      if (refused) tasks = this.#passOn(given, refused)
     } catch (error) {
-      return await this.#handleFailure(tasks, error, failures + 1)
+      return await this.#handleFailure(given, error, failures + 1)
     }
     let results: readonly TaskResult[] = []
     try {
-      results = this.session.isConcurrent
-        ? await Promise.all(tasks.map((task) => this.#attempt(task)))
-        : await this.#runInOrder(tasks)
-      const last = this.session.isConcurrent ? results.find(isFailure) : results.at(-1)
-      if (last && isFailure(last) && this.session.isDirty()) throw last.error
+      results = this.session.isConcurrent ? await this.#runByScope(tasks) : await this.#runInOrder(tasks)
+      const undoing = results.find((result) => isFailure(result) && result.isDirty) as Failure | undefined
+      if (undoing) throw undoing.error
       const committed = this.session.commit()
       if (committed instanceof Promise) await committed
     } catch (error) {
@@ -165,6 +193,15 @@ export class CommitQueue {
     }
     tasks.forEach((task, at) => {
       settle(task, results[at] as TaskResult)
+    })
+  }
+
+  /** Has the tasks of some scopes run elsewhere; returns the others. */
+  #passOn(tasks: readonly QueuedTask[], scopes: ReadonlySet<string>): readonly QueuedTask[] {
+    return tasks.filter((task) => {
+      const queue = task.scope !== undefined && scopes.has(task.scope) && this.elsewhere?.(task.scope)
+      if (queue) queue.#push(task)
+      return !queue
     })
   }
 
@@ -207,18 +244,38 @@ export class CommitQueue {
     for (const task of tasks) {
       const result = await this.#attempt(task)
       results.push(result)
-      if (isFailure(result) && this.session.isDirty()) break
+      if (isFailure(result) && result.isDirty) break
     }
     return results
   }
 
-  async #attempt(task: QueuedTask): Promise<TaskResult> {
-    this.session.clearDirty()
+  /** Runs the tasks of each scope in their order, and the scopes side by side. Returns the results in the order of the tasks. */
+  async #runByScope(tasks: readonly QueuedTask[]): Promise<TaskResult[]> {
+    const scopes = new Map<unknown, QueuedTask[]>()
+    for (const task of tasks) {
+      const waiting = scopes.get(task.scope ?? task)
+      if (waiting) waiting.push(task)
+      else scopes.set(task.scope ?? task, [task])
+    }
+    const results = new Map<QueuedTask, TaskResult>()
+    await Promise.all(
+      [...scopes.values()].map(async (waiting) => {
+        const made = await this.#runInOrder(waiting)
+        made.forEach((result, at) => {
+          results.set(waiting[at] as QueuedTask, result)
+        })
+      }),
+    )
+    return tasks.flatMap((task) => results.get(task) ?? [])
+  }
+
+  async #attempt({ work }: QueuedTask): Promise<TaskResult> {
+    const task = this.session.enter()
     try {
-      const value = task.work(this.session.connection)
+      const value = work(task.connection)
       return { value: value instanceof Promise ? await value : value }
     } catch (error) {
-      return { error }
+      return { error, isDirty: task.isDirty() }
     }
   }
 
@@ -231,6 +288,9 @@ export class CommitQueue {
     }
   }
 }
+
+const scopesOf = (tasks: readonly QueuedTask[]): ReadonlySet<string> =>
+  new Set(tasks.flatMap(({ scope }) => scope ?? []))
 
 function settle(task: QueuedTask, result: TaskResult): void {
   if (isFailure(result)) task.reject(result.error)

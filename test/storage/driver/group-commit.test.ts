@@ -5,16 +5,14 @@ import { CommitQueue, Mutex, type Session } from '../../../src/storage/driver/gr
 
 /** A connection on which every commit fails, and undoing it too. */
 const broken: Session = {
-  connection: {} as Connection,
-  begin: async () => {},
+  enter: () => ({ connection: {} as Connection, isDirty: () => true }),
+  begin: async () => undefined,
   commit: () => {
     throw new Error('the disk is gone')
   },
   rollback: () => {
     throw new Error('and cannot be undone')
   },
-  isDirty: () => true,
-  clearDirty: () => {},
 }
 
 it('rejects every transaction with the first error and accepts new ones when even the rollback fails', async () => {
@@ -35,14 +33,13 @@ function fragile(faults: Partial<Pick<Session, 'begin' | 'commit' | 'retry'>>) {
     },
   } as unknown as Connection
   const track: Session = {
-    connection,
-    begin: async () => {},
+    enter: () => {
+      isDirty = false
+      return { connection, isDirty: () => isDirty }
+    },
+    begin: async () => undefined,
     commit: () => {},
     rollback: () => {},
-    isDirty: () => isDirty,
-    clearDirty: () => {
-      isDirty = false
-    },
     ...faults,
   }
   return new CommitQueue(track, new Mutex())
@@ -57,6 +54,7 @@ describe('a group commit', () => {
       begin: async () => {
         begun++
         if (begun > 1) throw new Error('away')
+        return undefined
       },
       retry: (error, failures) => {
         if (!(error instanceof Error) || error.message !== 'away') return undefined

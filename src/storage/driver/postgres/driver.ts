@@ -2,8 +2,16 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult } from 'pg'
 import { ApiError } from '../../../api/calls/errors.js'
-import { type Connection, type Driver, dueWork, StorageFault, type Value } from '../connection.js'
-import { CommitQueue, Mutex, type Session } from '../group-commit.js'
+import type { Awaitable } from '../../../api/values/objects.js'
+import {
+  type Connection,
+  type Driver,
+  dueWork,
+  type RowInsert,
+  StorageFault,
+  type Value,
+} from '../connection.js'
+import { CommitQueue, Mutex, type Session, type SessionTask } from '../group-commit.js'
 import { postgresDialect, ServerClock, timeSql } from './dialect.js'
 import {
   bindValues,
@@ -38,8 +46,13 @@ export interface PostgresOptions {
 /** Connections of one process. */
 const maxWriters = 5
 const maxReaders = 3
+/** Connections on which short tasks of different scopes share commits. The first takes them all, the next when it is late. */
+const sharedWriters = 3
+const lateMs = 50
 /** Maximum number of tasks in one commit, and of idle queues that are kept. */
 const groupSize = 64
+/** Turns of the event loop that a group waits for more tasks: with one, half as many share a commit. */
+const turnsPerGroup = 2
 const keptQueues = 256
 
 const readBegin = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
@@ -77,43 +90,73 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const perTransaction = isPooled ? `; ${settingsSql(settings, schema, 'LOCAL')}` : ''
   const clock = new ServerClock(now)
   const prepare = createStatementCache(options.listsAsArrays, !isPooled)
-  const common = { prepare, sleep, chance }
+  const common = { prepare, sleep, chance, announce: () => announcer.announce() }
   const listening = isPooled ? options.direct : url
   const notifications = createNotifications(listening, schema)
-  const createReads = () =>
+  const announcer = createAnnouncer(() => hosts.connect(readers), schema)
+  const reads = Array.from({ length: maxReaders }, () =>
     createQueue({
       ...common,
       connect: () => hosts.connect(readers),
       begin: () => beginReading(clock, perTransaction),
       isReadOnly: true,
-    })
-  const sharing = createReads()
-  const reads = [sharing, ...Array.from({ length: maxReaders - 1 }, createReads)]
-  // One queue for each scope that is written in; idle ones are dropped when there are many.
-  const writes = new Map<string, CommitQueue>()
-  const writesOf = (scope: string) => {
-    const known = writes.get(scope)
+      isConcurrent: true,
+    }),
+  )
+  // A queue for each scope of works that are not short, or whose lock another process had; idle ones are dropped when there are many.
+  const alone = new Map<string, CommitQueue>()
+  const aloneIn = (scope: string) => {
+    const known = alone.get(scope)
     if (known) return known
-    if (writes.size >= keptQueues) for (const [name, queue] of writes) if (queue.isIdle()) writes.delete(name)
+    if (alone.size >= keptQueues) for (const [name, queue] of alone) if (queue.isIdle()) alone.delete(name)
     const sql = beginOf(schema, scope, perTransaction)
     const made = createQueue({ ...common, connect: () => hosts.connect(writers), begin: () => ({ sql }) })
-    writes.set(scope, made)
+    alone.set(scope, made)
     return made
+  }
+  const shared = Array.from({ length: sharedWriters }, () =>
+    createQueue(
+      {
+        ...common,
+        connect: () => hosts.connect(writers),
+        begin: (scopes) => beginTogether(schema, [...scopes], perTransaction),
+        isConcurrent: true,
+      },
+      aloneIn,
+    ),
+  )
+  // A scope stays where its tasks wait, so that they share a commit.
+  const places = new Map<string, { readonly queue: CommitQueue; tasks: number }>()
+  const write = <T>(
+    work: (connection: Connection) => Awaitable<T>,
+    scope: string,
+    length?: 'short',
+  ): Promise<T> => {
+    const own = alone.get(scope)
+    if (length !== 'short' || (own && !own.isIdle())) return aloneIn(scope).run(work)
+    const place = places.get(scope) ?? { queue: inTime(shared), tasks: 0 }
+    places.set(scope, place)
+    place.tasks++
+    return place.queue.run(work, scope).finally(() => {
+      place.tasks--
+      if (place.tasks === 0) places.delete(scope)
+    })
   }
   return {
     dialect: postgresDialect,
-    read: (work) => translateErrors(leastBusy(reads).run(work)),
-    get: (sql, ...values) => translateErrors(sharing.get(sql, values)),
-    readShared: (name, work) => translateErrors(sharing.share(name, work)),
-    transaction: (work, scope = '') => translateErrors(writesOf(scope).run(work)),
+    read: (work) => translateErrors(inTime(reads).run(work)),
+    find: (sql, text) => translateErrors(inTime(reads).find(sql, text)),
+    readShared: (name, work) => translateErrors(inTime(reads).share(name, work)),
+    transaction: (work, scope = '', length) => translateErrors(write(work, scope, length)),
     set: async () => {},
     flush: async () => {},
-    requireWritable: () => translateErrors(leastBusy(reads).run(requireWritable)),
+    requireWritable: () => translateErrors(inTime(reads).run(requireWritable)),
     aheadMs: () => clock.aheadMs(),
     onWork: notifications.listen,
     close: async () => {
       notifications.end()
-      await Promise.all([...reads, ...writes.values()].map((queue) => queue.drain()))
+      await Promise.all([...reads, ...shared, ...alone.values()].map((queue) => queue.drain()))
+      await announcer.end()
       await close()
     },
   }
@@ -252,8 +295,8 @@ export async function enterSchema(
   return true
 }
 
-const createQueue = (options: SessionOptions): CommitQueue =>
-  new CommitQueue(new PostgresSession(options), new Mutex(), 1, groupSize)
+const createQueue = (options: SessionOptions, elsewhere?: (scope: string) => CommitQueue): CommitQueue =>
+  new CommitQueue(new PostgresSession(options), new Mutex(), turnsPerGroup, groupSize, elsewhere)
 
 /** Begins a transaction that reads, and asks for the server's time now and then. */
 function beginReading(clock: ServerClock, settings: string): BeginStatement {
@@ -274,6 +317,23 @@ function beginOf(schema: string, scope: string, settings: string): string {
   return `${begin}; SELECT pg_advisory_xact_lock_shared(${all})${own}`
 }
 
+/**
+ * How a transaction of several scopes begins. It waits for none of them, so that what another process does in one keeps no
+ * task of the others waiting: the tasks of that one run elsewhere.
+ */
+function beginTogether(schema: string, scopes: readonly string[], settings: string): BeginStatement {
+  const locks = scopes.map((scope) => lockOf(schema, scope)).join(', ')
+  return {
+    sql: `${writeBegin}${settings}; SELECT pg_advisory_xact_lock_shared(${lockOf(schema, '')});
+SELECT at FROM unnest(CAST(ARRAY[${locks}] AS BIGINT[])) WITH ORDINALITY AS wanted (lock, at)
+WHERE NOT pg_try_advisory_xact_lock(lock)`,
+    refused: (results) => {
+      const rows = results.at(-1)?.rows as readonly { readonly at: number }[]
+      return new Set(rows.map(({ at }) => scopes[at - 1] as string))
+    },
+  }
+}
+
 /** The number of a lock: names that have the same one only wait for each other in vain. */
 const lockOf = (schema: string, scope: string): bigint =>
   createHash('sha256')
@@ -281,23 +341,63 @@ const lockOf = (schema: string, scope: string): bigint =>
     .digest()
     .readBigInt64BE()
 
-const leastBusy = (queues: readonly CommitQueue[]): CommitQueue =>
+/** Returns the first queue whose group is not late, so that groups are large; if all are, the one with the fewest tasks. */
+const inTime = (queues: readonly CommitQueue[]): CommitQueue =>
+  queues.find((queue) => queue.runningMs < lateMs) ??
   queues.reduce((best, queue) => (queue.load < best.load ? queue : best))
 
 const minReconnectMs = 500
 const maxReconnectMs = 5_000
+
+/** Where new work is announced, with the schema that it is in. */
+const channel = 'prospect_work'
+const announcePauseMs = 100
+
+/**
+ * Announces new work when it is committed, at most ten times a second: each NOTIFY has every commit of the database wait for
+ * it, and a worker that wakes looks for all the work there is. Whoever misses one polls.
+ */
+function createAnnouncer(connect: () => Promise<PoolClient>, schema: string) {
+  let pausing: NodeJS.Timeout | undefined
+  let isDue = false
+  let sending: Promise<void> | undefined
+  const send = async () => {
+    try {
+      const client = await connect()
+      await client.query('SELECT pg_notify($1, $2)', [channel, schema]).finally(() => client.release())
+    } catch {
+      // The work itself is stored.
+    }
+  }
+  const announce = () => {
+    isDue = pausing !== undefined
+    if (isDue) return
+    sending = send()
+    pausing = setTimeout(() => {
+      pausing = undefined
+      if (isDue) announce()
+    }, announcePauseMs).unref()
+  }
+  /** Announces at once what waits for its turn. */
+  const end = async () => {
+    clearTimeout(pausing)
+    if (isDue) sending = Promise.all([sending, send()]).then(() => {})
+    await sending
+  }
+  return { announce, end }
+}
 
 /**
  * Listens for notifications on a connection of its own, from the first listener on. After a loss, every listener is called.
  * Without an address there is nothing to listen to, and listeners find out for themselves.
  */
 function createNotifications(url: string | undefined, schema: string) {
-  const wakes = new Map<() => void, string>()
+  const wakes = new Set<() => void>()
   let client: Client | undefined
   let hosts: Hosts | undefined
   let isOpening = false
-  const notify = (payload?: string) => {
-    for (const [wake, topic] of wakes) if (payload === undefined || payload === topic) wake()
+  const notify = () => {
+    for (const wake of wakes) wake()
   }
   const connect = async (): Promise<boolean> => {
     let opened: Client
@@ -318,10 +418,10 @@ function createNotifications(url: string | undefined, schema: string) {
       client = undefined
       void open()
     })
-    opened.on('notification', ({ payload }) => notify(payload))
+    opened.on('notification', ({ payload }) => payload === schema && notify())
     try {
       await opened.connect()
-      await opened.query('LISTEN prospect_work')
+      await opened.query(`LISTEN ${channel}`)
     } catch {
       await opened.end().catch(() => {})
       return false
@@ -351,9 +451,9 @@ function createNotifications(url: string | undefined, schema: string) {
     client?.end().catch(() => {})
     client = undefined
   }
-  /** Calls `wake` for each notification of a topic (default: accepted jobs); returns a function that stops this. */
-  const listen = (wake: () => void, topic?: string) => {
-    wakes.set(wake, topic === undefined ? schema : `${schema} ${topic}`)
+  /** Calls `wake` for each notification; returns a function that stops this. */
+  const listen = (wake: () => void) => {
+    wakes.add(wake)
     void open()
     return () => {
       wakes.delete(wake)
@@ -366,18 +466,23 @@ function createNotifications(url: string | undefined, schema: string) {
 interface BeginStatement {
   readonly sql: string
   readonly onResult?: ((result: QueryResult | readonly QueryResult[]) => void) | undefined
+  /** Returns the scopes whose locks other transactions have. Without it, the locks are waited for. */
+  readonly refused?: (results: readonly QueryResult[]) => ReadonlySet<string>
 }
 
 interface SessionOptions {
   readonly connect: () => Promise<PoolClient>
   readonly prepare: (sql: string) => Prepared
-  /** What begins a transaction, with the locks that it needs. */
-  readonly begin: () => BeginStatement
+  /** What begins a transaction, with the locks that tasks of these scopes need. */
+  readonly begin: (scopes: ReadonlySet<string>) => BeginStatement
   readonly isReadOnly?: boolean
+  readonly isConcurrent?: boolean
   /** Waits in real time. */
   readonly sleep: (ms: number) => Promise<void>
   /** A number from 0 to 1. */
   readonly chance: () => number
+  /** Tells other processes of new work. */
+  readonly announce: () => void
 }
 
 /** How often and how long errors that no task caused are retried; the pauses double. */
@@ -388,57 +493,97 @@ const maxPauseMs = 1_000
 /** How long statements that build indexes may take. */
 const longMs = 3_600_000
 
+/** What a task has written, and how many of its writes have no result yet: they may have. */
+interface Written {
+  isDirty: boolean
+  unanswered: number
+}
+
+/** Rows of one INSERT: each number of them is a statement that is prepared once. */
+const setSizes = [32, 16, 8, 4, 2, 1] as const
+
+const turnEnd = () => new Promise<void>((resolve) => process.nextTick(resolve))
+
+/** Texts as PostgreSQL reads an array. */
+const arrayOf = (texts: readonly string[]): string =>
+  `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+
 /** One transaction at a time, on a connection of the pool. */
 export class PostgresSession implements Session {
-  readonly connection: Connection
   readonly isConcurrent: boolean
+  readonly #known = new Map<string, unknown>()
+  /** Rows that this turn of the event loop asks for, by statement. */
+  readonly #asked = new Map<
+    string,
+    { readonly texts: string[]; readonly rows: Promise<readonly unknown[]> }
+  >()
+  /** Rows that wait until the turn ends, or the next statement is sent. */
+  readonly #added = new Map<RowInsert, Value[]>()
   #client: PoolClient | undefined
-  /** Whether the task that runs has written, and how many of its writes have no result yet: they may have. */
-  #task = { isDirty: false, unanswered: 0 }
   /** Whether anything was written, or may have been, since the transaction began. */
   #written = false
+  #announces = false
   /** The first error of the transaction: behind it the server refuses everything, in other words. */
   #broken: { readonly error: unknown; readonly atBegin: boolean } | undefined
   #failingSince = 0
 
   constructor(private readonly options: SessionOptions) {
-    this.isConcurrent = options.isReadOnly ?? false
+    this.isConcurrent = options.isConcurrent ?? false
+  }
+
+  enter(): SessionTask {
+    const task: Written = { isDirty: false, unanswered: 0 }
     const rows = async <T>(sql: string, values: readonly Value[]) =>
-      (await this.#query(sql, values)).rows as unknown as T[]
-    this.connection = {
-      dialect: postgresDialect,
-      known: new Map(),
-      get: async <T>(sql: string, ...values: Value[]) => (await rows<T>(sql, values))[0],
-      all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
-      run: async (sql, ...values) => (await this.#query(sql, values)).rowCount ?? 0,
-      send: (sql, ...values) => {
-        this.#task.isDirty = true
-        // Whatever follows fails with it, COMMIT at the latest.
-        this.#query(sql, values).catch(() => {})
+      (await this.#query(sql, values, task)).rows as unknown as T[]
+    return {
+      connection: {
+        dialect: postgresDialect,
+        known: this.#known,
+        get: async <T>(sql: string, ...values: Value[]) => (await rows<T>(sql, values))[0],
+        all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
+        find: <T>(sql: string, text: string) => this.#find<T>(sql, text),
+        run: async (sql, ...values) => (await this.#query(sql, values, task)).rowCount ?? 0,
+        add: (insert, ...values) => {
+          task.isDirty = true
+          this.#add(insert, values)
+        },
+        send: (sql, ...values) => {
+          task.isDirty = true
+          // Whatever follows fails with it, COMMIT at the latest.
+          this.#query(sql, values, task).catch(() => {})
+        },
+        announce: () => {
+          this.#announces = true
+        },
+        exec: async (sql) => {
+          task.isDirty = true
+          this.#written = true
+          this.#insertAdded()
+          await this.#watch(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
+        },
       },
-      exec: async (sql) => {
-        this.#task.isDirty = true
-        this.#written = true
-        await this.#watch(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
-      },
+      isDirty: () => task.isDirty || task.unanswered > 0 || this.#broken !== undefined,
     }
   }
 
-  async begin(): Promise<void> {
-    const { connect, begin } = this.options
-    this.connection.known.clear()
+  async begin(scopes: ReadonlySet<string> = new Set()): Promise<ReadonlySet<string> | undefined> {
+    this.#known.clear()
     this.#broken = undefined
     this.#written = false
-    this.clearDirty()
-    this.#client = await connect()
-    const { sql, onResult } = begin()
+    this.#announces = false
+    this.#client = await this.options.connect()
+    const { sql, onResult, refused } = this.options.begin(scopes)
+    const begun = this.#watch(this.#open().query(sql), true)
+    if (refused) return refused((await begun) as unknown as readonly QueryResult[])
     // Not waited for: the first statement follows at once, and fails with it.
-    this.#watch(this.#client.query(sql), true).then(onResult, () => {})
+    begun.then(onResult, () => {})
+    return undefined
   }
 
   async commit(): Promise<void> {
-    const client = this.#open()
     if (this.#broken) throw this.#broken.error
+    this.#insertAdded()
+    const client = this.#open()
     if (this.options.isReadOnly) {
       client.query('COMMIT').catch(() => {})
       return this.#release()
@@ -453,10 +598,12 @@ export class PostgresSession implements Session {
     // A transaction that has failed is ended by COMMIT too, but undone.
     if (ended.command !== 'COMMIT') throw this.cause(new Error('a transaction was undone'))
     this.#release()
+    if (this.#announces) this.options.announce()
   }
 
   async rollback(): Promise<void> {
     const client = this.#client
+    this.#added.clear()
     if (!client) return
     if (this.#broken && isLost(this.#broken.error)) return this.#release(true)
     try {
@@ -465,12 +612,6 @@ export class PostgresSession implements Session {
     } catch {
       this.#release(true)
     }
-  }
-
-  isDirty = (): boolean => this.#task.isDirty || this.#task.unanswered > 0 || this.#broken !== undefined
-
-  clearDirty(): void {
-    this.#task = { isDirty: false, unanswered: 0 }
   }
 
   cause = (error: unknown): unknown => (this.#broken ? this.#broken.error : error)
@@ -489,10 +630,14 @@ export class PostgresSession implements Session {
     return true
   }
 
-  async #query(sql: string, values: readonly Value[]): Promise<QueryResult> {
+  async #query(
+    sql: string,
+    values: readonly Value[],
+    task: Written = { isDirty: false, unanswered: 0 },
+  ): Promise<QueryResult> {
     const prepared = this.options.prepare(sql)
     const { name, text, writes } = prepared
-    const task = this.#task
+    this.#insertAdded()
     if (writes) this.#written = true
     if (writes) task.unanswered++
     const query = { text, values: bindValues(values, prepared) as Value[], ...(name ? { name } : {}) }
@@ -503,8 +648,59 @@ export class PostgresSession implements Session {
     return result
   }
 
+  async #find<T>(sql: string, text: string): Promise<T | undefined> {
+    const asked = this.#asked.get(sql) ?? this.#askTogether(sql)
+    const at = asked.texts.push(text) - 1
+    return (await asked.rows)[at] as T | undefined
+  }
+
+  #askTogether(sql: string) {
+    const texts: string[] = []
+    const rows = turnEnd().then(() => {
+      this.#asked.delete(sql)
+      return this.#findAll(sql, texts)
+    })
+    const asked = { texts, rows }
+    this.#asked.set(sql, asked)
+    return asked
+  }
+
+  /** Returns the row of each text. */
+  async #findAll(sql: string, texts: readonly string[]): Promise<readonly unknown[]> {
+    if (texts.length === 1) return (await this.#query(sql, texts)).rows
+    const found = `SELECT given.place, found.* FROM unnest(CAST(? AS TEXT[])) WITH ORDINALITY AS given (text, place),
+      LATERAL (${sql.replace('?', 'given.text')}) AS found`
+    const { rows } = await this.#query(found, [arrayOf(texts)])
+    const inOrder: unknown[] = []
+    for (const row of rows) inOrder[row.place - 1] = row
+    return inOrder
+  }
+
+  #add(insert: RowInsert, values: readonly Value[]): void {
+    const rows = this.#added.get(insert)
+    if (rows) rows.push(...values)
+    else this.#added.set(insert, [...values])
+    if (!rows && this.#added.size === 1) process.nextTick(() => this.#insertAdded())
+  }
+
+  #insertAdded(): void {
+    if (this.#added.size === 0) return
+    const added = [...this.#added]
+    this.#added.clear()
+    for (const [insert, values] of added)
+      for (let from = 0; from < values.length; ) {
+        const left = (values.length - from) / insert.width
+        const size = setSizes.find((each) => each <= left) ?? 1
+        const end = from + size * insert.width
+        // Whatever follows fails with it, COMMIT at the latest.
+        this.#query(insert.sqlFor(size), values.slice(from, end)).catch(() => {})
+        from = end
+      }
+  }
+
   #open(): PoolClient {
     if (!this.#client) throw new Error('a statement outside of its transaction')
+    joinMessages(this.#client)
     return this.#client
   }
 
@@ -522,6 +718,20 @@ export class PostgresSession implements Session {
     this.#client = undefined
     client?.release(isLostNow)
   }
+}
+
+interface Socket {
+  readonly writableCorked: number
+  cork(): void
+  uncork(): void
+}
+
+/** Has what is sent in the same turn leave together: each message by itself would take a call of the system, and wake the server. */
+function joinMessages(client: PoolClient): void {
+  const stream = (client as PoolClient & { connection?: { stream?: Socket } }).connection?.stream
+  if (!stream || stream.writableCorked > 0) return
+  stream.cork()
+  process.nextTick(() => stream.uncork())
 }
 
 /** How long a connection may take to come about, and stand idle before the system asks whether it is there. */

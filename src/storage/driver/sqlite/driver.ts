@@ -45,7 +45,7 @@ export function createDriver(database: LazyDatabase, flush = async () => {}): Dr
   return {
     dialect: sqliteDialect,
     read: (work) => reads.run(work),
-    get: (sql, ...values) => reads.get(sql, values),
+    find: (sql, text) => reads.find(sql, text),
     readShared: (name, work) => reads.share(name, work),
     transaction: (work) => writes.run(work),
     set: (setting) => mutex.runAlone(() => translateErrors(() => database().pragma(setting))),
@@ -193,8 +193,13 @@ function createSession(database: LazyDatabase, begin: string): Session {
       })
     },
   }
+  // Tasks run one after the other.
+  const task = { connection, isDirty: () => dirty || added.hasFailed }
   return {
-    connection,
+    enter: () => {
+      dirty = false
+      return task
+    },
     begin: () => {
       known.clear()
       return beginPatiently(() => prepare(begin).run())
@@ -207,10 +212,6 @@ function createSession(database: LazyDatabase, begin: string): Session {
     rollback: () => {
       added.clear()
       if (database().inTransaction) prepare('ROLLBACK').run()
-    },
-    isDirty: () => dirty || added.hasFailed,
-    clearDirty: () => {
-      dirty = false
     },
   }
 }
@@ -235,7 +236,7 @@ function createStatementCache(database: LazyDatabase) {
   return { prepare, statements }
 }
 
-async function beginPatiently(begin: () => unknown): Promise<void> {
+async function beginPatiently(begin: () => unknown): Promise<undefined> {
   for (let waited = 0; ; ) {
     try {
       begin()

@@ -1,11 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { appendMovement, readBalances } from '../../../../src/engine/credits/ledger.js'
 import { insertJob } from '../../../../src/engine/tables/jobs.js'
 import { insertList, listCompanies } from '../../../../src/engine/tables/lists.js'
 import { insertMember, insertWorkspace, listWorkspaces } from '../../../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../../../src/engine/tables/schema.js'
-import { type Connection, type Driver, send } from '../../../../src/storage/driver/connection.js'
+import {
+  addRow,
+  type Connection,
+  type Driver,
+  findRow,
+  insertInto,
+  send,
+} from '../../../../src/storage/driver/connection.js'
 import { openPostgres } from '../../../../src/storage/driver/postgres/driver.js'
 import { type CutConnection, cutConnection } from '../../../support/cut-connection.js'
 import { freshDatabase, freshSchema, type TestDatabase } from '../../../support/postgres.js'
@@ -157,6 +165,94 @@ describe('transactions in one group commit', () => {
     expect([await same, await whole]).toEqual([1, 1])
     expect(order.slice(0, 2)).toEqual(['other', 'slow'])
     await other.close()
+  })
+})
+
+describe('short transactions of several scopes that arrive together', () => {
+  const insert = (id: number, scope: string) =>
+    driver.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (?)', id), scope, 'short')
+  const transactions = async () =>
+    new Set((await schema.sql('SELECT xmin::text AS number FROM t')).map(({ number }) => number)).size
+
+  it('share a commit, and none waits for a scope that another process is at work in', async () => {
+    const other = await openPostgres(schema.url)
+    const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow = other.transaction(async (connection) => {
+      await connection.run('INSERT INTO t (id) VALUES (1)')
+      begun.resolve()
+      await goOn.promise
+    }, 'a')
+    await begun.promise
+    let isOver = false
+    const held = driver.transaction(
+      async (connection) => {
+        await connection.run('INSERT INTO t (id) VALUES (2)')
+        isOver = true
+        return connection.get('SELECT count(*) AS n FROM t WHERE id = 1')
+      },
+      'a',
+      'short',
+    )
+    await Promise.all([insert(3, 'b'), insert(4, 'c'), insert(5, 'd'), insert(6, 'c')])
+    expect([await ids(), await transactions(), isOver]).toEqual([[3, 4, 5, 6], 1, false])
+    goOn.resolve()
+    await slow
+    // It runs behind the other one, and sees what that one has committed.
+    expect(await held).toEqual({ n: 1 })
+    expect(await ids()).toEqual([1, 2, 3, 4, 5, 6])
+    await other.close()
+  })
+
+  it('fail alone, whichever of them has written what', async () => {
+    const failing = driver.transaction(
+      async (connection) => {
+        await connection.run('INSERT INTO t (id) VALUES (100)')
+        throw new Error('no')
+      },
+      'b',
+      'short',
+    )
+    const works = [insert(1, 'a'), failing, insert(2, 'c'), insert(2, 'd'), insert(3, 'a'), insert(4, 'b')]
+    const all = await Promise.allSettled(works)
+    expect(all.filter(({ status }) => status === 'rejected')).toHaveLength(2)
+    expect(await ids()).toEqual([1, 2, 3, 4])
+  })
+
+  it('keep the order of a scope, in which each sees what those before it did', async () => {
+    const count = (id: number, scope: string) =>
+      driver.transaction(
+        async (connection) => {
+          const found = await connection.get<{ n: number }>(
+            'SELECT count(*) AS n FROM t WHERE text = ?',
+            scope,
+          )
+          addRow(connection, insertInto('t', ['id', 'text']), id, scope)
+          return found?.n
+        },
+        scope,
+        'short',
+      )
+    const works = Array.from({ length: 30 }, (_, at) => count(at, `scope ${at % 3}`))
+    expect(await Promise.all(works)).toEqual(Array.from({ length: 30 }, (_, at) => Math.floor(at / 3)))
+    expect(await transactions()).toBe(1)
+  })
+
+  it('get the rows that they look up at the same time, each its own', async () => {
+    const into = insertInto('t', ['id', 'text'])
+    await driver.transaction((connection) => {
+      for (let id = 0; id < 50; id++) addRow(connection, into, id, `"text" {${id}}, \\`)
+    })
+    const look = (id: number) =>
+      driver.transaction(
+        (connection) =>
+          findRow<{ id: number }>(connection, 'SELECT id FROM t WHERE text = ?', `"text" {${id}}, \\`),
+        `scope ${id}`,
+        'short',
+      )
+    const found = await Promise.all(Array.from({ length: 60 }, (_, at) => look(59 - at)))
+    expect(found.map((row) => row?.id)).toEqual(
+      Array.from({ length: 60 }, (_, at) => (at < 10 ? undefined : 59 - at)),
+    )
   })
 })
 
@@ -466,6 +562,30 @@ describe('a job that another node accepted', () => {
     stop()
     await one.close()
     await other.close()
+  })
+
+  it('is announced with others at most ten times a second, and never last without being announced', async () => {
+    const store = await openEngineDatabase(schema.url)
+    await store.transaction(async (tx) => {
+      await insertWorkspace(tx, workspace, true)
+      await insertMember(tx, member)
+    })
+    const client = new pg.Client({ host: schema.folder, port: 5432, user: 'postgres', database: 'postgres' })
+    await client.connect()
+    const heard: number[] = []
+    client.on('notification', ({ payload }) => payload === schema.name && heard.push(performance.now()))
+    await client.query('LISTEN prospect_work')
+    const began = performance.now()
+    const accept = (id: string) => store.transaction((tx) => insertJob(tx, { ...job, id }), workspace.id)
+    let accepted = 0
+    for (; performance.now() - began < 1_000 || accepted < 100; accepted++) await accept(`job ${accepted}`)
+    const ended = performance.now()
+    await accept('the last one')
+    await store.close()
+    await expect.poll(() => heard.at(-1)).toBeGreaterThan(ended)
+    expect(heard.length).toBeLessThanOrEqual((performance.now() - began) / 100 + 2)
+    expect(accepted).toBeGreaterThan(heard.length)
+    await client.end()
   })
 })
 

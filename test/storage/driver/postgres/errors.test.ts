@@ -94,9 +94,10 @@ describe('a commit that fails', () => {
       begin: () => ({ sql: 'BEGIN' }),
       sleep: async () => {},
       chance: () => 0,
+      announce: () => {},
     })
     await track.begin()
-    await track.connection.run(sql)
+    await track.enter().connection.run(sql)
     return { track, ended: track.commit() }
   }
   const failing = (error: unknown) => () => {
