@@ -1,19 +1,19 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import autocannon from 'autocannon'
-import pg from 'pg'
-import { binary } from '../run.js'
+import { pathToFileURL } from 'node:url'
+import { binary, root } from '../run.js'
 import { domainOf, writeCompanies, writeQuestions } from './data.js'
 import { startDatabase } from './database.js'
+import { load } from './load.js'
 import { askJson, grouped, median, perSecond, time } from './measure.js'
+import { chargesPerSecond, findPgbench } from './pgbench.js'
 import { startServer } from './server.js'
 
 const credits = 100_000_000
 const connections = 64
-/** About as many as one process of ours opens. */
-const bareConnections = 8
+/** Connections of pgbench: about as many as one process of ours opens, and as many as it answers; the faster counts. */
+const clients = [8, connections]
 const companies = 500
 const [rounds, seconds] = [3, 4]
 const rows = 20_000
@@ -28,35 +28,73 @@ export async function postgres({ all }) {
   }
 }
 
-/**
- * Paid lookups per second of one process, against connections that each insert a row of the size of a charge and commit it,
- * again and again; with `all` of two processes as well.
- */
+/** Paid lookups per second in one workspace and in a hundred at once; with `all` of two processes as well. */
 async function requests(database, all) {
+  const path = await findPgbench()
   const home = mkdtempSync(join(tmpdir(), 'prospect-bench-'))
   const env = { ...process.env, PROSPECT_HOME: home, PROSPECT_DATABASE_URL: database.url }
   try {
     const file = join(home, 'companies.csv')
-    const { member } = await askJson([binary, 'init', '--json'], env)
+    await askJson([binary, 'init', '--json'], env)
     await writeCompanies(file, companies)
     await askJson([binary, 'data', 'import', 'companies', file, '--json'], env)
-    await askJson([binary, 'engine', 'credits', 'set', String(credits), '--json'], env)
-    const { key } = await askJson([binary, 'engine', 'keys', 'create', '--member', member, '--json'], env)
-    const runs = new Map((all ? [1, 2] : [1]).map((processes) => [processes, []]))
-    const bare = []
-    let answered = 0
-    for (let round = 0; round < rounds; round++) {
-      bare.push(await commits(database))
-      for (const [processes, rates] of runs) {
-        const { rate, count } = await serving(processes, env, key)
-        rates.push(rate)
-        answered += count
-      }
-    }
-    await checkCharges(database, answered, runs.size)
-    return [...runs].map(([processes, rates]) => figure(processes, median(rates), median(bare)))
+    const measurements = []
+    for (const [count, atLeast] of [
+      [1, 2],
+      [100, 1],
+    ])
+      for (const measured of await inWorkspaces(count, { database, env, path, all }))
+        measurements.push({ ...measured, atLeast })
+    return measurements
   } finally {
     rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** Lookups in so many workspaces, in turns with pgbench that makes the same charges of them. */
+async function inWorkspaces(count, { database, env, path, all }) {
+  const keys = await createWorkspaces(database, count)
+  const members = await database.sql('SELECT workspace_id AS workspace, id AS member FROM members')
+  const ours = new Map((all ? [1, 2] : [1]).map((processes) => [processes, []]))
+  const theirs = new Map(clients.map((one) => [one, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const [one, rates] of theirs)
+      rates.push(await chargesPerSecond(path, database, members, one, seconds))
+    for (const [processes, results] of ours)
+      results.push(await checkedCharges(database, () => serving(processes, env, keys)))
+  }
+  const rates = [...theirs.values()].map(median)
+  return [...ours].map(([processes, results]) => {
+    const [rate, p50, p99] = ['rate', 'p50', 'p99'].map((name) => median(results.map((one) => one[name])))
+    return {
+      what:
+        `\`POST /accounts/single_enrich\` on PostgreSQL, ${connections} connections, ` +
+        (count > 1 ? `${count} workspaces` : 'one workspace') +
+        (processes > 1 ? `, ${processes} processes` : ''),
+      measured: `${perSecond(rate, 'requests')}, half within ${Math.round(p50)} ms, 99 % within ${Math.round(p99)} ms`,
+      baseline: `pgbench, the same charges, over ${clients.join(' and ')} connections: ${rates.map((one) => perSecond(one, 'charges')).join(' and ')}`,
+      ratio: rate / Math.max(...rates),
+    }
+  })
+}
+
+/** Sees to it that there are so many workspaces with credits; returns a key of each. */
+async function createWorkspaces({ url }, count) {
+  const { openEngine } = await import(pathToFileURL(join(root, 'dist', 'index.js')).href)
+  const { admin, close } = await openEngine({ engine: url })
+  try {
+    for (let at = (await admin.workspaces()).length; at < count; at++)
+      await admin.createWorkspace(`bench ${at}`)
+    const keys = []
+    for (const { name } of (await admin.workspaces()).slice(0, count)) {
+      await admin.useWorkspace(name)
+      await admin.setCredits(credits)
+      const member = (await admin.members())[0] ?? (await admin.addMember({ email: 'me@localhost' }))
+      keys.push((await admin.createKey({ member: member.email })).key)
+    }
+    return keys
+  } finally {
+    await close()
   }
 }
 
@@ -124,80 +162,45 @@ async function batches(database) {
   }
 }
 
-const figure = (processes, rate, baseline) => ({
-  what:
-    `\`POST /accounts/single_enrich\` on PostgreSQL, ${connections} connections` +
-    (processes > 1 ? `, ${processes} processes` : ''),
-  measured: perSecond(rate, 'requests'),
-  baseline: `an INSERT and its COMMIT over ${bareConnections} connections: ${perSecond(baseline, 'commits')}`,
-  ratio: rate / baseline,
-  atLeast: 0.6,
-})
-
-/** Commits per second of connections that do nothing else. */
-async function commits({ folder, port, sql }) {
-  await sql('CREATE TABLE IF NOT EXISTS bare (id BIGSERIAL PRIMARY KEY, content TEXT NOT NULL)')
-  const clients = Array.from(
-    { length: bareConnections },
-    () => new pg.Client({ host: folder, port, user: 'postgres', database: 'postgres' }),
-  )
-  let [isOver, count] = [false, 0]
-  const repeat = async (client) => {
-    await client.connect()
-    while (!isOver) {
-      await client.query({
-        name: 'bare',
-        text: 'INSERT INTO bare (content) VALUES ($1)',
-        values: ['x'.repeat(200)],
-      })
-      count++
-    }
-    await client.end()
-  }
-  const repeating = Promise.all(clients.map(repeat))
-  await pause(seconds * 1_000)
-  isOver = true
-  await repeating
-  return count / seconds
+/** Returns what a load gives, each answer of which was charged once. */
+async function checkedCharges({ sql }, measure) {
+  const charges = async () =>
+    Number((await sql("SELECT count(*) AS n FROM movements WHERE kind = 'charge'"))[0].n)
+  const before = await charges()
+  const { count, ...result } = await measure()
+  const charged = (await charges()) - before
+  if (charged !== count) throw new Error(`${count} answers, but ${charged} charges`)
+  return result
 }
 
-/** Every answer that arrived was charged; at most one more for each connection was cut off on its way. */
-async function checkCharges({ sql }, answered, kinds) {
-  const [{ n }] = await sql("SELECT count(*) AS n FROM movements WHERE kind = 'charge'")
-  const most = answered + 2 * rounds * kinds * connections
-  if (Number(n) < answered || Number(n) > most) throw new Error(`${answered} answers, but ${n} charges`)
-}
-
-/** Requests per second of processes that share a load, each warm before it counts; and how many were answered in all. */
-async function serving(processes, env, key) {
+/** Processes that share a load, each warm before it counts. */
+async function serving(processes, env, keys) {
   const words = ['serve', '--port', '0', '--json', '--quiet', '--no-worker']
   const servers = await Promise.all(
     Array.from({ length: processes }, () => startServer([binary, ...words], env)),
   )
   try {
+    const requests = Array.from({ length: companies }, (_, at) => ({
+      key: keys[at % keys.length],
+      body: JSON.stringify({ domain: domainOf((at * 7) % companies) }),
+    }))
     const shoot = (duration) =>
       Promise.all(
-        servers.map(({ line }) => load(JSON.parse(line).base_url, key, connections / processes, duration)),
+        servers.map(({ line }) => {
+          const url = `${JSON.parse(line).base_url}/accounts/single_enrich`
+          return load(url, requests, connections / processes, duration)
+        }),
       )
-    const answersOf = (results) => results.reduce((sum, one) => sum + one['2xx'], 0)
-    const warm = answersOf(await shoot(1))
+    const warm = await shoot(1)
     const results = await shoot(seconds)
-    const rate = results.reduce((sum, one) => sum + one['2xx'] / one.duration, 0)
-    return { rate, count: warm + answersOf(results) }
+    const total = (name, of) => of.reduce((sum, one) => sum + one[name], 0)
+    return {
+      count: total('count', warm) + total('count', results),
+      rate: total('rate', results),
+      p50: Math.max(...results.map(({ p50 }) => p50)),
+      p99: Math.max(...results.map(({ p99 }) => p99)),
+    }
   } finally {
     await Promise.all(servers.map(({ stop }) => stop()))
   }
-}
-
-async function load(base, key, atOnce, duration) {
-  const requests = Array.from({ length: companies }, (_, at) => ({
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-api-key': key },
-    body: JSON.stringify({ domain: domainOf(at) }),
-  }))
-  const url = `${base}/accounts/single_enrich`
-  const result = await autocannon({ url, connections: atOnce, duration, requests })
-  const refused = result.non2xx + result.errors + result.timeouts
-  if (refused > 0) throw new Error(`${refused} requests to ${url} failed`)
-  return result
 }

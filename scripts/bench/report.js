@@ -46,8 +46,8 @@ How it is measured:
   charge of one credit, committed to disk before the answer leaves; the run fails unless the balance agrees with the
   number of answers.
 - PostgreSQL: the same on a server that is started for the run with shared buffers of 1 GB, on the disk of the machine, and
-  flushes every commit. Clients, programs and server share the machine. The ratio can be more than 1, because requests that
-  wait share a commit. Batches ask for 20,000 companies of a catalogue of as many; two machines are two homes of this one.
+  flushes every commit. Clients, programs and server share the machine. pgbench makes the same charges, each in a transaction
+  of its own. The ratio can be more than 1, because requests that wait share a commit. Batches ask for 20,000 companies of a catalogue of as many; two machines are two homes of this one.
 - Search: 1,000,000 people at 200,000 companies. Each preview runs through the engine with every rule on, finds the
   first 25 and counts all. The questions stand in scripts/bench/questions.js; their keywords match 0.01 % to 5 %.
 - Memory: the largest resident size of a process.
