@@ -184,10 +184,13 @@ export function takeStops(home: RunHome, onStop: (id: string) => void): void {
   })
 }
 
+/** Returns the id of the flow that a run is a step of; `undefined` where it is none. */
+export const flowOf = ({ request }: Pick<Run, 'request'>): string | undefined =>
+  (parseJson(request) as { readonly choices?: { readonly flow?: string } }).choices?.flow
+
 /** Asks a process to stop a run: the run alone where it does more. That of a step stops its flow. */
 export function askToStop(home: HomeOnly, pid: number, { id, request }: Pick<Run, 'id' | 'request'>): void {
-  const { flow = id } =
-    (parseJson(request) as { readonly choices?: { readonly flow?: string } }).choices ?? {}
+  const flow = flowOf({ request }) ?? id
   if (isLocked(serverLock(home, pid))) writeFileSync(join(stopFolder(home, pid), flow), '', { mode: 0o600 })
   else process.kill(pid, 'SIGTERM')
 }

@@ -38,6 +38,20 @@ describe('prospect on its own', () => {
     }
   })
 
+  it('counts a flow that stopped as one run, and none where it ended at its limit', async () => {
+    await loadSample(here.home)
+    here.write('in.csv', 'domain\nacme-robotics.example\nlumen-foods.example\n')
+    const flow = (input: string, rest: string) =>
+      `name: two\ninput: { csv: ${input} }\nsteps:\n  - accounts.enrich\n${rest}output: { csv: out.csv }\n`
+    here.write('limited.yaml', flow('in.csv', '  - limit: 1\n'))
+    await ends(here.run('flow run limited.yaml'), 0)
+    expect((await ends(here.run(''), 0)).stdout).not.toContain('stopped before the end')
+    here.write('more.csv', 'domain\nbrightwater-energy.example\n')
+    here.write('stopped.yaml', `${flow('more.csv', '')}budget: { credits: 0 }\n`)
+    await ends(here.run('flow run stopped.yaml'), 12)
+    expect((await ends(here.run(''), 0)).stdout).toContain('1 run stopped before the end')
+  })
+
   it('lists at most twelve commands, each of which there is, and says where the rest is', async () => {
     const { stdout } = await ends(here.run(''), 0)
     const commands = commandsIn(stdout)

@@ -136,8 +136,10 @@ async function engineFacts(context: Context): Promise<Facts> {
 /** Returns how many runs can be resumed, of which this machine keeps a record; nothing where there are none. */
 async function runFacts(context: Context): Promise<Facts> {
   if (!isThere(context.home.state)) return {}
-  const { openRuns } = await import('../../../runs/records.js')
-  const { length } = await (await openRuns(context)).runs.list({ status: 'stopped' })
+  const { flowOf, openRuns } = await import('../../../runs/records.js')
+  const stopped = await (await openRuns(context)).runs.list({ status: 'stopped' })
+  // A flow is resumed whole: its steps are no runs of their own here.
+  const { length } = stopped.filter((run) => flowOf(run) === undefined)
   return length === 0 ? {} : { Runs: `${countOf(length, 'run')} stopped before the end: prospect runs list` }
 }
 
