@@ -147,6 +147,7 @@ const providerProblems: Readonly<Record<string, Text>> = {
   idle_request: '{at} is used by no kind. Write request: {word} in the kinds that it serves, or remove it.',
   no_list: '{at}: a request of several rows needs a body with a list of one element, which each row fills.',
   no_result: '{at} needs {wanted}.',
+  no_size: '{at}: what a page may cost at most is not known. Write size: the most items of a page.',
   no_row: ({ at }) =>
     `${at}: nothing in the request says which row an item is about. Send {row} with each, or write by: order.`,
   path_field: '{at}: {{field}} is in the path, and not in every set of needs.',
@@ -473,8 +474,10 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.needs_more': { text: '{name} needs more for {kind}.', hint: ({ needs = [] }) => `Give one of: ${(needs as string[][]).map((set) => set.map((field) => `--${field.replaceAll('_', '-')}`).join(' ')).join(', or ')}.` },
   'provider.no_answer': { text: '{name} gave no answer that can be read: {reason}.', hint: ({ sent }) => (sent ? 'It may have charged for the request. In a lookup it would not be asked again, and the outcome would be unknown.' : 'The request was not sent, so nothing was charged.'), exit: exitCodes.unreachable, code: 'unreachable' },
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
+  'provider.only_search': { text: 'The file of {name} has a search only, which a test does not make.', hint: 'See what a flow would ask: prospect providers show {name}' },
   'provider.only_webhook': { text: '{name} sends its answer for {kind} by webhook, which a test does not wait for.', hint: 'Look somebody up while this runs: prospect listen --public-url URL' },
   'provider.webhook_secret': { text: '{name} signs its webhooks as Standard Webhooks, whose secret begins with whsec_.', hint: 'Give it with --webhook-secret-file FILE.', exit: exitCodes.key, code: 'key' },
+  'provider.no_search': { text: 'The file of {name} has no search.', hint: 'Add search to it, which brings people or companies page by page.' },
   'provider.none': { text: 'There is no provider {name}.', hint: nearProvider, exit: exitCodes.notFound },
   'proxy.not_address': { text: '{name} is not the address of a proxy, such as http://proxy.example:3128.' },
   'run.budget_reached': { text: ({ budget, max, until }) => `Budget reached: ${count(max)} ${budget === 'profiles' ? 'profile' : 'credit'}${max === 1 ? '' : 's'} ${budgets[String(budget)]?.[0]}${aheadText(until)}`, hint: ({ budget, until }) => (until === undefined ? (budgets[String(budget)]?.[1] ?? '') : aheadHint(until)), exit: exitCodes.budget, code: 'budget' },

@@ -53,6 +53,14 @@ export const inputKinds = {
   list: z.strictObject({ list: text().describe('The name of a list of companies in the workspace') }),
   ...byCrm(z.enum(crmKinds).describe('What was read last of the account of this CRM that is connected')),
   flow: z.strictObject({ flow: text().describe('Another flow, whose output file is read') }),
+  provider: z.strictObject({
+    provider: text().describe('A data vendor of your own, whose search brings the rows'),
+    query: z
+      .record(z.string(), z.union([text(), z.number(), z.boolean(), z.array(z.union([text(), z.number()]))]))
+      .optional()
+      .describe('What is searched for, by the names in its file'),
+    limit: z.int().min(1).max(100_000).describe('The most records'),
+  }),
   search_url: z.strictObject({
     search_url: z.url().describe('The URL of a search for companies or people'),
     limit: z.int().positive().optional().describe('The most records'),

@@ -20,7 +20,7 @@ import { type CrmInput, type Flow, type FlowFiles, type FlowInput, isCrmInput, k
 export const flowFiles = (
   ports: ListPorts & Pick<RunPorts, 'notify'>,
   file: string,
-): Omit<FlowFiles, 'sources'> => ({
+): Omit<FlowFiles, 'sources' | 'openSearch'> => ({
   async openTable(input) {
     if (isCrmInput(input)) return crmTable(ports, input)
     const path = await tableOf(input, dirname(file), ports)

@@ -159,10 +159,22 @@ export function fileOf(output: FileOutput): string {
 
 type CommonFields = { readonly [F in keyof typeof flowFields]?: z.output<(typeof flowFields)[F]> }
 
+/** What the search of a data vendor finds, what may be asked of it, and which fields its rows have. */
+export interface VendorSearch {
+  readonly about: ListKind
+  readonly query: readonly string[]
+  readonly fields: readonly string[]
+}
+
+/** An input that a data vendor of the user finds. */
+export type VendorInput = Extract<FlowInput, { readonly kind: 'provider' }>
+
 /** What reading a flow asks of whoever opens files. */
 export interface FlowFiles {
   /** Opens the table of an input. Throws a Refusal. */
   openTable(input: FlowInput): Promise<Flow['table']>
+  /** Returns what the search of a data vendor finds; asks it nothing. Throws a Refusal where there is none. */
+  openSearch(provider: string): Promise<VendorSearch>
   /** Returns a list of known rows with its whole path, where it is a file. */
   toList(source: string): string
   /** Whether rows say which provider of the user gave a value. */
@@ -217,7 +229,8 @@ class Reader {
     const input = await this.#input(given.input)
     const table = input && (await this.#attempt(['input'], () => this.files.openTable(input)))
     const steps: Step[] = []
-    let shape = input && startOf(input, table)
+    const search = input?.kind === 'provider' ? await this.#search(input) : undefined
+    let shape = input && startOf(input, table, search)
     for (const [at, written] of Array.isArray(given.steps) ? given.steps.entries() : []) {
       const read = await this.#readStep(written, ['steps', at], shape)
       shape = read?.after
@@ -273,6 +286,14 @@ class Reader {
       }
     this.#names(given, ['input'], [key])
     return filters && { kind: 'search', operation: row, shape, input: filters }
+  }
+
+  async #search({ provider, query = {} }: VendorInput): Promise<VendorSearch | undefined> {
+    const search = await this.#attempt(['input', 'provider'], () => this.files.openSearch(provider))
+    if (!search) return undefined
+    for (const name of Object.keys(query))
+      if (!search.query.includes(name)) this.#unknown(['input', 'query', name], name, search.query, 'field')
+    return search
   }
 
   async #readStep(
@@ -590,7 +611,17 @@ const text: FieldType = { is: 'text' }
 export const answerScope: Scope = { status: { is: 'number' }, headers: true, body: true, item: true }
 
 /** Returns what the rows of an input are; `undefined` of a file with columns that could not be read. */
-function startOf(input: FlowInput, table: Flow['table']): RowShape | undefined {
+function startOf(
+  input: FlowInput,
+  table: Flow['table'],
+  search: VendorSearch | undefined,
+): RowShape | undefined {
+  if (input.kind === 'provider') {
+    if (!search) return undefined
+    const { about, fields } = recordShape(search.about)
+    const own = search.fields.filter((name) => !/^company_/.test(name) && !Object.hasOwn(fields, name))
+    return { about, fields: { ...fields, ...scopeOfNames(own) } }
+  }
   if (!table)
     return ['csv', 'xlsx', 'flow'].includes(input.kind) || isCrmInput(input)
       ? undefined

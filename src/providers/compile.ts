@@ -14,6 +14,8 @@ import {
   placeholdersIn,
   type ReadProvider,
   type RequestFile,
+  requestOf,
+  type SearchFile,
   type Subject,
   subjectFields,
   targetOf,
@@ -55,6 +57,7 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
   for (const [name, kind] of Object.entries(file.kinds))
     kinds[name as ProviderKind] = await compileKind(kind, ['kinds', name], readers)
   const { balance, limits = {}, timeout, max_age, patience } = file
+  const search = file.search && (await compileSearch(file.search, readers))
   const credits = balance && (await readers.path(balance.credits, ['balance', 'credits']))
   const names = Object.keys(kinds) as ProviderKind[]
   const sentFor = (name: ProviderKind) => {
@@ -64,6 +67,7 @@ export async function compileProvider({ file, refuse }: ReadProvider) {
   return {
     file,
     kinds,
+    search,
     /** By kind, the others whose request is written alike: one that is filled alike serves them all. */
     sharing: Object.fromEntries(
       names.map((name) => [
@@ -211,6 +215,67 @@ async function compileKind(
     isAccepted: await test(submit?.accepted, ['submit', 'accepted'], () => true),
     isDone: await test(poll?.done, ['poll', 'done'], () => true),
     isLost: await test(poll?.lost, ['poll', 'lost'], ({ status }) => status === 404 || status === 410),
+  }
+}
+
+/** The kind that the pages of a search are recorded as. */
+export const pageKind = 'search'
+
+/** A search that is ready to be used: what asks for a page, and the page to begin with. */
+export type CompiledSearch = Awaited<ReturnType<typeof compileSearch>>
+
+async function compileSearch(file: SearchFile, readers: ReturnType<typeof readersFor>) {
+  const { of, items, next, size, result, outcomes, cost: { row = 0, ...ofPage } = {} } = file
+  const [place = 'query', ...name] = next.into.split('.')
+  const request = requestOf(file)
+  const placed = withValue(request[place as 'query' | 'body' | 'form'], name, '{next}')
+  const own = { needs: [[]], request: { ...request, [place]: placed }, outcomes, result: {}, cost: ofPage }
+  const kind = await compileKind(own as unknown as KindFile, ['search'], readers)
+  const list = await readers.path(items, ['search', 'items'])
+  const cursor = next.cursor === undefined ? undefined : await readers.path(next.cursor, ['search', 'next'])
+  const reads = await Promise.all(
+    Object.entries(result).map(async ([field, mapped]) => {
+      const at = ['search', 'result', field]
+      const read = await readMapped(field, mapped, {
+        path: (text) => readers.path(text, at),
+        condition: (text, n) => readers.condition(text, [...at, 'cases', n, 'when']),
+      })
+      return [field, read] as const
+    }),
+  )
+  const itemsIn = (answer: VendorAnswer) => {
+    const found = list(answer)
+    return Array.isArray(found) ? found : undefined
+  }
+  const nextOf = (answer: VendorAnswer, { next: asked = next.page }: Fields, count: number) => {
+    if (!cursor) return size !== undefined && count < size ? null : String(Number(asked) + 1)
+    const said = plain(cursor(answer))
+    return typeof said === 'string' || typeof said === 'number' ? String(said) : null
+  }
+  const paged = {
+    ...kind,
+    resultOf: (answer: VendorAnswer, asked: Fields): Fields => {
+      const found = itemsIn(answer) ?? []
+      const values = found.map((item) =>
+        Object.fromEntries(reads.map(([field, read]) => [field, read({ ...answer, item })])),
+      )
+      return { items: values, next: nextOf(answer, asked, found.length) }
+    },
+    costOf: (answer: VendorAnswer, is: OutcomeWord) => {
+      const cost = kind.costOf(answer, is)
+      return cost === undefined ? undefined : cost + Math.round(row * micros) * (itemsIn(answer)?.length ?? 0)
+    },
+    most: Math.max(kind.most, Math.round(((ofPage.found ?? 0) + row * (size ?? 0)) * micros)),
+  }
+  return {
+    of,
+    size,
+    kind: paged as CompiledKind,
+    /** What the first page is asked for with; absent where it is the one without a cursor. */
+    first: next.page === undefined ? undefined : String(next.page),
+    /** What a flow may give. */
+    query: [...placeholdersIn(Object.values(request))],
+    fields: Object.keys(result),
   }
 }
 

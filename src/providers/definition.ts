@@ -144,6 +144,38 @@ const costSchema = z.strictObject({
   ).optional(),
 })
 
+/** What a search of a vendor finds, and the kind whose fields its items have. */
+export const searchKinds = { people: 'person', companies: 'company' } as const
+
+const searchSchema = requestWith({
+  of: say(z.enum(['people', 'companies']), 'what it finds'),
+  items: path('where a page has its items'),
+  next: z
+    .strictObject({
+      cursor: path('where a page says which comes next').optional(),
+      page: say(z.int().nonnegative(), 'the number of the first page, where pages have numbers').optional(),
+      into: say(
+        z
+          .string()
+          .regex(
+            /^(?:query|body|form)(?:\.[\w-]+)+$/,
+            'begin with query, body or form, such as query.cursor',
+          ),
+        'where the request has it: query.cursor',
+      ),
+    })
+    .refine(({ cursor, page }) => (cursor === undefined) !== (page === undefined), {
+      error: 'give cursor or page',
+    }),
+  size: say(z.int().min(1).max(10_000), 'the most items of a page').optional(),
+  outcomes: say(z.array(outcomeSchema).min(1), 'what a page means: the first that fits decides'),
+  result: say(
+    z.record(z.string(), z.union([path('where the value is'), mappedSchema])),
+    'which values an item has: paths that begin with item',
+  ),
+  cost: costSchema.extend({ row: credits('credits for each item of a page') }).optional(),
+})
+
 /** What a signature may be over. */
 const signedWords = ['timestamp', 'timestamp_ms', 'method', 'path', 'body'] as const
 
@@ -307,7 +339,11 @@ export const providerSchema = z.strictObject({
     z.record(z.string(), requestSchema),
     'requests by name; one that several kinds name is asked once for a row',
   ).optional(),
-  kinds: say(z.partialRecord(z.enum(providerKinds), kindSchema), 'what it can be asked for'),
+  kinds: say(z.partialRecord(z.enum(providerKinds), kindSchema), 'what it can be asked for').default({}),
+  search: say(
+    searchSchema,
+    'how it finds people or companies, page by page, as the input of flows',
+  ).optional(),
 })
 
 export type RequestFile = z.output<typeof requestSchema>
@@ -317,6 +353,7 @@ export type ProviderFile = Omit<z.output<typeof providerSchema>, 'kinds' | 'requ
   readonly kinds: Partial<Record<ProviderKind, KindFile>>
 }
 export type Signature = Exclude<NonNullable<NonNullable<KindFile['webhook']>['sign']>, string>
+export type SearchFile = z.output<typeof searchSchema>
 export type Mapped = string | z.output<typeof mappedSchema>
 
 /** Returns an address with a path added to it. */
@@ -389,7 +426,9 @@ export async function readProvider(text: string, name: string): Promise<ReadProv
   if (!written) throw new Error('a file is valid or not')
   const file = resolveNames(written, refuse)
   if (builtIn.includes(file.name)) refuse('reserved', ['name'])
-  if (Object.keys(file.kinds).length === 0) refuse('no_kinds', ['kinds'])
+  if (Object.keys(file.kinds).length === 0 && !file.search) refuse('no_kinds', ['kinds'])
+  if (file.search) checkSearch(file.search, refuse)
+  checkKeyPlace(file.search, ['search'])
   for (const [name, kind] of Object.entries(file.kinds)) {
     const at = ['kinds', name]
     const known = resultFields[name as ProviderKind]
@@ -478,6 +517,42 @@ function checkKind(
   if (row === undefined) refuse('no_list', [...at, part])
   if (batch.by !== 'order' && !placeholdersIn(row).has('row')) refuse('no_row', [...at, 'batch', 'by'])
 }
+
+function checkSearch(search: SearchFile, refuse: Refuse): void {
+  const { result, outcomes, cost = {}, size } = search
+  const at = ['search']
+  const known = resultFields[searchKinds[search.of]]
+  for (const [field, mapped] of Object.entries(result)) {
+    if (!known.includes(field)) refuseKey(refuse, [...at, 'result'], field, known)
+    if (pathsOf(mapped).some((one) => !isPath(one))) refuse('path_start', [...at, 'result', field])
+  }
+  if (Object.keys(result).length === 0) refuse('no_result', [...at, 'result'], { wanted: known[0] })
+  if (!outcomes.some(({ is }) => is === 'found')) refuse('no_found', [...at, 'outcomes'])
+  if (cost.row !== undefined && size === undefined) refuse('no_size', [...at, 'cost', 'row'])
+  // Any name may stand for what a flow gives.
+  checkRequest(search, at, [...placeholdersIn(Object.values(requestOf(search)))], refuse)
+}
+
+/** Returns the parts of a search that its request is made of. */
+export const requestOf = ({
+  get,
+  post,
+  put,
+  patch,
+  query,
+  headers,
+  body,
+  form,
+}: SearchFile): RequestFile => ({
+  get,
+  post,
+  put,
+  patch,
+  query,
+  headers,
+  body,
+  form,
+})
 
 /** Returns the element of the list that has one for each row; `undefined` where a template has none. */
 export function listOfRows(template: unknown): unknown {

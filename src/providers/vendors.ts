@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import pLimit, { type LimitFunction } from 'p-limit'
 import { fails } from '../api/calls/retry.js'
 import type { VendorKind } from '../api/operations/facts.js'
@@ -37,6 +38,7 @@ import {
   type CompiledProvider,
   compileStored,
   micros,
+  pageKind,
   type VendorAnswer,
   type VendorRequest,
 } from './compile.js'
@@ -140,12 +142,16 @@ export type OpenPorts = Omit<VendorPorts, 'http' | 'checkMail'> & {
  * Opens what asks the data vendors of workspaces. Each question is recorded before it is sent, and never asked twice
  * (decision 21).
  */
-export function openVendors({ servers, ...ports }: OpenPorts): Vendors & { close(): Promise<void> } {
+export function openVendors({
+  servers,
+  ...ports
+}: OpenPorts): Vendors & { page: VendorDesk['page']; close(): Promise<void> } {
   const http = createVendorHttp(ports.clock, createResolver({ servers }))
   const desk = new VendorDesk({ ...ports, http, checkMail: createMailCheck(servers) })
   return {
     has: (...which) => desk.has(...which),
     ask: (...question) => desk.ask(...question),
+    page: (...page) => desk.page(...page),
     close: http.close,
   }
 }
@@ -206,6 +212,16 @@ class VendorDesk implements Vendors {
       const reply = { name: question.key.provider, ...(await this.#askOnce(question)) }
       yield reply.is === 'found' ? await this.#checked(kind, query, reply, asking) : reply
     }
+  }
+
+  /** Returns a page of a vendor's search, which is recorded, and paid for once. */
+  async page(name: string, words: Fields, asking: Asking): Promise<Omit<VendorReply, 'name'>> {
+    const loaded = (await this.#load(asking.workspaceId)).providers.get(name)
+    const kind = loaded?.compiled.search?.kind
+    if (!loaded || !kind) return { is: 'skipped', why: 'disabled' }
+    const identity = createHash('sha256').update(toCanonicalJson(words)).digest('hex').slice(0, 32)
+    const key = { workspaceId: asking.workspaceId, provider: name, kind: pageKind, identity }
+    return this.#askOnce({ loaded, asking, about: {}, served: [], kind, key, fields: words as Subject })
   }
 
   /** Puts those first that were asked before: their answers cost nothing more, or have been paid for. */
@@ -752,7 +768,9 @@ class VendorDesk implements Vendors {
     const asked = askedAbout.begin(questionOf(questions.map(({ about }) => about)))
     const sent = this.ports.http.send(target, request, compiled.timeoutMs, mayGo)
     const received = await sent.catch(asLost).finally(() => askedAbout.end(asked))
-    const isStray = !(received instanceof Lost) && askedAbout.isOfAnother(asked, received.body)
+    const isPage = question.key.kind === pageKind
+    // A page may have anybody.
+    const isStray = !isPage && !(received instanceof Lost) && askedAbout.isOfAnother(asked, received.body)
     const answer = isStray ? new Lost('It answered another question', true, 'stray') : received
     const isWithdrawn = answer instanceof Lost && answer.code === 'withdrawn'
     if (!isWithdrawn) await (await breaker).note(answer instanceof Lost || fails(answer))
@@ -857,10 +875,16 @@ export function readAnswer(
   const outcome = isOfAll && (said?.is === 'found' || said?.is === 'not_found') ? undefined : said
   const found =
     outcome?.is === 'found'
-      ? readResult(key.kind as VendorKind, kind.resultOf(own, subject), subject)
+      ? key.kind === pageKind
+        ? readPage(kind.resultOf(own, subject))
+        : readResult(key.kind as VendorKind, kind.resultOf(own, subject), subject)
       : undefined
   return { own, outcome, found }
 }
+
+/** A page without items says that there are no more. */
+const readPage = (page: Fields): Fields | 'nothing' =>
+  Array.isArray(page.items) && page.items.length > 0 ? page : 'nothing'
 
 /** Returns how an answer ends a call. What is said to be found and is not there is half an answer. */
 export function endingOf(

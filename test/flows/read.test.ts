@@ -18,6 +18,7 @@ const people = {
 const read = (text: string, of = table) =>
   readFlow(text, {
     toList: (source: string) => source,
+    openSearch: async () => ({ about: 'people', query: ['title'], fields: ['title', 'email'] }),
     sources: false,
     openTable: async () => ({ table: of, mapped: mapList(of, 'companies.csv') }),
   })

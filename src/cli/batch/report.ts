@@ -173,7 +173,8 @@ export function counts(report: RunReport): string {
   return `${countRows(report.rows)} in ${took(report.seconds)}: ${[...counted, paid(report)].join(' · ')}`
 }
 
-const notAskedBecause: Readonly<Record<string, string>> = {
+/** Why a data vendor was not asked, after its name. */
+export const notAskedBecause: Readonly<Record<string, string>> = {
   out_of_credits: 'is out of credits',
   invalid_key: 'refused its key',
   no_key: 'has no key on this machine',

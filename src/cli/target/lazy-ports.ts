@@ -22,15 +22,20 @@ export function lazySender({ clock, onClose }: Machine, { names, deliveryShape }
   }
 }
 
-/** Returns what asks the data vendors of this machine's workspaces, with the keys of its home. */
+/** Returns what asking the data vendors of this machine's workspaces needs, with the keys of its home. */
+export const vendorPorts = (machine: Machine) => ({
+  clock: machine.clock,
+  // A home that cannot be used is refused where it is used.
+  keyOf: (workspaceId: string, name: string) => storedKey(machine.home, providerKeyName(workspaceId, name)),
+  sleep: machine.sleep,
+  random: (bytes: number) => machine.ids.bytes(bytes),
+  servers: machine.streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== ''),
+})
+
+/** Returns what asks the data vendors of this machine's workspaces. */
 export const vendorsOf = (machine: Machine, shared: () => ReturnType<typeof openEngineStore>): Vendors =>
   lazyVendors({
+    ...vendorPorts(machine),
     store: async () => (await shared()).store,
-    clock: machine.clock,
-    // A home that cannot be used is refused where it is used.
-    keyOf: (workspaceId, name) => storedKey(machine.home, providerKeyName(workspaceId, name)),
-    sleep: machine.sleep,
-    random: (bytes) => machine.ids.bytes(bytes),
-    servers: machine.streams.env.PROSPECT_DNS?.split(/[\s,]+/).filter((server) => server !== ''),
     onClose: (close) => machine.onClose(close),
   })

@@ -54,7 +54,7 @@ import {
 import { noteSourceShown, notifySourceAtEnd } from '../../target/local-target.js'
 import { requireSetUp } from '../setup/set-up.js'
 import { newCommand } from './new.js'
-import { importInput, outwardPorts, readListed, rowsOf } from './ports.js'
+import { importInput, openVendorSearch, outwardPorts, readListed, rowsOf, searchVendor } from './ports.js'
 import {
   findFlow,
   formatFlowQuote,
@@ -173,15 +173,18 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     step?.kind === 'lookup' ? [step.operation] : [],
   )
   await context.requireRecords(asking)
-  const listed = await readListed(context, flow)
+  const isSearched = flow.input.kind === 'provider'
+  const known = isSearched ? [] : await readListed(context, flow)
   if (canAsk(context)) {
-    const quote = await makeFlowQuote(context, flow, path, listed.length, { database })
+    const quote = await makeFlowQuote(context, flow, path, known.length, { database })
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
     noteSourceShown(context)
     const isLarge = isLargePrice(context, quote.budget ?? quote.credits.max, quote.balance)
     await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
   } else await context.notifySource()
+  // It is paid for, and asked for when somebody has agreed to it.
+  const listed = isSearched ? await searchVendor(context, flow, given) : known
   const request: FlowRequest = {
     flow: { ...flow, budget },
     path,
@@ -191,7 +194,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     look: isLook
       ? { format: rowFormat(context), path: output && resolve(context.streams.cwd, output) }
       : undefined,
-    content: flow.input.kind === 'list' ? listed : undefined,
+    content: isSearched || flow.input.kind === 'list' ? listed : undefined,
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     moreCredits: context.moreCredits,
@@ -332,7 +335,12 @@ async function openFlow(context: Context, file: string) {
   if (!existsSync(path)) throw new Refusal('usage.flow_file', { file })
   const text = await readText(context.streams, path)
   const sources = await context.hasVendors()
-  const { flow, problems } = await readFlow(text, { ...flowFiles(listPorts(context), path), sources })
+  const openSearch = async (provider: string) => {
+    const { of, query, fields } = (await openVendorSearch(context, provider)).search
+    return { about: of, query, fields }
+  }
+  const files = { ...flowFiles(listPorts(context), path), sources, openSearch }
+  const { flow, problems } = await readFlow(text, files)
   if (flow) return { path, flow }
   const lines = problems.map((problem) => describeProblem(formatPath(path, context.streams), problem))
   // What is wrong is the error itself where nothing else is said.

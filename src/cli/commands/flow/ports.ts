@@ -1,13 +1,17 @@
+import { createHash } from 'node:crypto'
 import { type Input, isOk } from '../../../api/calls/caller.js'
+import { Refusal } from '../../../api/calls/errors.js'
+import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withOwnWebhook } from '../../../api/validation/own-webhook.js'
-import { escapeControls } from '../../../api/values/json.js'
+import { escapeControls, toCanonicalJson } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { Poster } from '../../../client/exchange.js'
 import { type CommandPorts, commandCaller } from '../../../flows/command.js'
 import { type HttpPorts, httpCaller } from '../../../flows/http.js'
 import { tableRows } from '../../../flows/inputs.js'
-import type { Flow, LookupStep } from '../../../flows/read.js'
+import type { Flow, LookupStep, VendorInput } from '../../../flows/read.js'
 import type { FlowPorts } from '../../../flows/run.js'
+import { notAskedBecause } from '../../batch/report.js'
 import { finishHere } from '../../batch/run.js'
 import { checkEngineFilters } from '../../call/build.js'
 import { resolveFilterNames } from '../../call/filter-names.js'
@@ -15,7 +19,9 @@ import { readRemaining } from '../../call/limits.js'
 import { jobIdOf } from '../../call/poll.js'
 import type { Context } from '../../context/context.js'
 import { reportOfAnswer, Stop } from '../../context/errors.js'
+import { openEngineStore, requireEngine } from '../../context/open-databases.js'
 import { describe } from '../../messages.js'
+import { vendorPorts } from '../../target/lazy-ports.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
 export function outwardPorts(context: Context, folder: string): Pick<FlowPorts, 'custom' | 'send'> {
@@ -94,4 +100,76 @@ export async function readListed(context: Context, { input }: Flow): Promise<rea
   const { readListRecords } = await import('../../call/views.js')
   const records = await Array.fromAsync(readListRecords(context, `list:${input.list}`, 'companies'))
   return records.map(({ country_code: country = null, ...record }) => ({ ...record, country }))
+}
+
+/** Opens the search of a data vendor of this machine's workspace. Throws a Refusal where there is none. */
+export async function openVendorSearch(context: Context, provider: string) {
+  if (!context.isLocal()) throw new Refusal('usage.providers_of_server')
+  await requireEngine(context)
+  const { createRegistry } = await import('../../../providers/registry.js')
+  const { stored, compiled } = await createRegistry(await openEngineStore(context)).open(provider)
+  const { search } = compiled
+  if (!search) throw new Refusal('provider.no_search', { name: provider })
+  return { search, workspaceId: stored.workspaceId }
+}
+
+/** Returns what the search of a flow may cost at its vendor, in its own credits. */
+export async function quoteSearch(context: Context, { provider, limit }: VendorInput) {
+  const { search } = await openVendorSearch(context, provider)
+  const pages = Math.ceil(limit / (search.size ?? 1))
+  const most = context.globals.maxCost?.[provider] ?? Number.POSITIVE_INFINITY
+  return { provider, max: Math.min(most, (pages * search.kind.most) / 1_000_000) }
+}
+
+/**
+ * Returns what the search of a flow finds: pages that were paid for are taken again, and the others asked for. Throws where the
+ * vendor cannot be asked, or an answer is lost.
+ */
+export async function searchVendor(
+  context: Context,
+  { name, input }: Flow,
+  {
+    rows = Number.POSITIVE_INFINITY,
+    maxCost,
+  }: { readonly rows?: number; readonly maxCost?: Readonly<Record<string, number>> },
+): Promise<readonly Fields[]> {
+  if (input.kind !== 'provider') return []
+  const { provider, query = {}, limit } = input
+  const { search, workspaceId } = await openVendorSearch(context, provider)
+  const { openVendors } = await import('../../../providers/vendors.js')
+  const { searchPages } = await import('../../../providers/search.js')
+  const { store } = await openEngineStore(context)
+  const vendors = openVendors({ ...vendorPorts(context), store })
+  context.onClose(() => vendors.close())
+  const digest = createHash('sha256')
+    .update(toCanonicalJson([name, provider, query]))
+    .digest('hex')
+  const asking = { workspaceId, memberId: '', run: `search ${digest.slice(0, 32)}`, most: maxCost }
+  const found = await searchPages(
+    search,
+    (words) => vendors.page(provider, words, asking),
+    query,
+    Math.min(limit, rows),
+  )
+  const { stopped, pages } = found
+  const suppressed = await (await context.suppressor())?.areAbout(found.rows)
+  const records = found.rows.filter((_, at) => !suppressed?.[at])
+  if (!stopped) return records
+  const { is, why = '' } = stopped
+  if (is === 'unknown')
+    throw new Stop(
+      `The answer of ${provider} to page ${pages + 1} of its search was lost, and may have been charged`,
+      exitCodes.unreachable,
+      'It is not asked for again. Change the query, or lower limit to the records of the pages before it.',
+      'outcome_unknown',
+    )
+  const reason = `${provider} ${notAskedBecause[why] ?? 'was not asked'}`
+  if (why !== 'budget' || pages === 0)
+    throw new Stop(
+      `${reason}: page ${pages + 1} of its search is missing`,
+      exitCodes.unreachable,
+      'The same command goes on from there; pages that were paid for are kept.',
+    )
+  context.notify(`${reason}: the flow goes on with ${found.rows.length} of up to ${limit} records.`)
+  return records
 }

@@ -20,6 +20,7 @@ import { runsLocationOf, sharedOptions } from '../../options/values.js'
 import { duration, formatCredits, formatNumber, type Look } from '../../output/text.js'
 import { targetName } from '../../target/resolve-target.js'
 import { toRunView } from '../runs/runs.js'
+import { quoteSearch } from './ports.js'
 
 export const stored: StoredKind = { noun: 'flow', list: 'flow list' }
 
@@ -122,7 +123,7 @@ export async function makeFlowQuote(
   const all = flow.source ? [flow.source, ...flow.steps] : flow.steps
   const steps = await quoteFlow(
     all,
-    await rowsOf(flow, listed),
+    await rowsOf(flow, listed, earlier ? known[0] : undefined),
     all.map((step, at) => {
       const before = known[at]
       return before?.step === step.name && (step !== flow.source || isSameSearch) ? before : undefined
@@ -146,15 +147,24 @@ export async function makeFlowQuote(
     credits: { min: sum('min'), expected: sum('expected'), max: sum('max') },
     budget: flow.budget.credits ?? null,
     balance,
+    ...(flow.input.kind === 'provider' ? { search: await quoteSearch(context, flow.input) } : {}),
     // The least time by the rate limits: that of its slowest step.
     seconds: times.includes(null) ? null : Math.max(0, ...times.map(Number)),
     ...withoutUndefined({ source: await context.source() }),
   }
 }
 
-async function rowsOf({ table, source }: Flow, listed: number): Promise<Range> {
+async function rowsOf(
+  { input, table, source }: Flow,
+  listed: number,
+  before: StepCount | undefined,
+): Promise<Range> {
   // It is one request.
   if (source) return { min: 1, expected: 1, max: 1 }
+  if (input.kind === 'provider') {
+    const { limit } = input
+    return { min: 0, expected: before ? Math.min(limit, before.in) : limit, max: limit }
+  }
   let rows = listed
   for await (const batch of table?.table.rows() ?? []) rows += batch.length
   return { min: rows, expected: rows, max: rows }
@@ -167,7 +177,7 @@ const rangeText = ({ min, expected, max }: Range): string =>
 
 export async function formatFlowQuote(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
-  const { steps, credits, budget, balance, seconds, flow, source } = body as Awaited<
+  const { steps, credits, budget, balance, seconds, flow, source, search } = body as Awaited<
     ReturnType<typeof makeFlowQuote>
   >
   const names = stepNames(steps)
@@ -182,6 +192,7 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
     flow,
     'Answers from': source?.text,
     credits: credits.max === 0 ? 'none' : rangeText(credits),
+    search: search && `at most ${formatNumber(search.max)} credits of ${search.provider}`,
     providers: steps.flatMap(({ providers = [] }) => providers.map(providerText)).join(' · '),
     budget: budget === null ? '' : `${formatNumber(budget)} at most`,
     balance,

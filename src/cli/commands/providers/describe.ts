@@ -5,6 +5,7 @@ import {
   type ProviderKind,
   placeholdersIn,
   type RequestFile,
+  requestOf,
   targetOf,
 } from '../../../providers/definition.js'
 
@@ -18,7 +19,7 @@ interface Origin {
 export type Description = ReturnType<typeof describeProvider>
 
 /** Returns what a provider asks, costs and reads. */
-export function describeProvider({ file, kinds, sharing }: CompiledProvider, origin?: Origin) {
+export function describeProvider({ file, kinds, sharing, search }: CompiledProvider, origin?: Origin) {
   const described = (Object.keys(kinds) as ProviderKind[]).map((kind) => {
     const own = file.kinds[kind] as KindFile
     return {
@@ -43,6 +44,18 @@ export function describeProvider({ file, kinds, sharing }: CompiledProvider, ori
     answers_kept: file.max_age ?? '90d',
     balance: file.balance ? pathText(file.balance) : null,
     kinds: described,
+    ...(file.search && search
+      ? {
+          search: {
+            of: file.search.of,
+            asks: pathText(requestOf(file.search)),
+            query: search.query,
+            reads: search.fields,
+            rows_per_page: search.size ?? null,
+            most: search.kind.most / micros,
+          },
+        }
+      : {}),
     notes: Object.entries(file.kinds).flatMap(([kind, own]) =>
       notesOn(kind, own).map((note) => `${kind}: ${note}`),
     ),
@@ -150,6 +163,17 @@ export function layOutDescription(body: unknown): string {
       `  Reads   ${one.reads.join(', ')}`,
       `  Costs   ${one.cost}`,
       ...one.answers.map((answer, at) => `  ${at === 0 ? 'Answers' : '       '} ${answer}`),
+    )
+  }
+  if (provider.search) {
+    const { of, asks, query, reads, rows_per_page, most } = provider.search
+    lines.push(
+      '',
+      `search of ${of}, as the input of flows`,
+      `  Asks    ${asks}${rows_per_page === null ? '' : `, up to ${rows_per_page} rows a page`}`,
+      ...(query.length === 0 ? [] : [`  Query   ${query.join(', ')}`]),
+      `  Reads   ${reads.join(', ')}`,
+      `  Costs   ${most === 0 ? 'nothing' : `at most ${most} a page`}`,
     )
   }
   if (notes.length > 0) lines.push('', ...notes.map((note) => `Note: ${note}`))

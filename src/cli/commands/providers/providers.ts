@@ -315,6 +315,7 @@ const testCommand: CommandFactory = ({ command }) =>
       const named = subjectFields.map((field) => [field, given[optionName(field)]] as const)
       const typed = Object.fromEntries(named.filter(([, text]) => text))
       const subject: Subject = Object.keys(typed).length > 0 ? typed : (file.test?.row ?? {})
+      if (Object.keys(file.kinds).length === 0) throw new Refusal('provider.only_search', { name })
       const word = given.kind ?? Object.keys(file.kinds)[0] ?? ''
       const kind = compiled.kinds[word as keyof typeof compiled.kinds]
       const fields = kind?.fieldsOf(subject)
