@@ -97,7 +97,7 @@ describe.each(Object.keys(accounts) as (keyof typeof accounts)[])('a large accou
     await write('push.csv', pushed[crm])
     const snapshot = people.snapshot()
     const argv = ['push', 'push.csv', '--to', crm, '--yes', '--json']
-    const report = JSON.parse((await run(160, ...argv)).stdout)
+    const report = JSON.parse((await run(96, ...argv)).stdout)
     const created = Math.min(pushed[crm], contacts / 4)
     expect(report).toMatchObject({ rows: pushed[crm], create: created, refused: 0 })
     const changed = people.diff(snapshot)
