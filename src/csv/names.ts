@@ -134,7 +134,8 @@ const phonesOfCompanies = /company|corporate|switchboard|zentrale/
 /** Whether a column of phone numbers has, by its name, none at which the person or company of a row answers. */
 export function isPhoneOfOthers(kind: string, column: string): boolean {
   const name = normaliseName(column)
-  return phonesOfOthers.test(name) || (kind === 'people' && phonesOfCompanies.test(name))
+  if (phonesOfOthers.test(name) || isColleagues(column)) return true
+  return kind === 'people' && phonesOfCompanies.test(name)
 }
 
 /** Names of columns with websites of somebody or something else than the company of a row. */
@@ -145,7 +146,8 @@ const sitesOfOthers = new RegExp(
 )
 
 /** Whether a column of websites has, by its name, none of the company of a row. */
-export const isSiteOfOthers = (column: string): boolean => sitesOfOthers.test(normaliseName(column))
+export const isSiteOfOthers = (column: string): boolean =>
+  sitesOfOthers.test(normaliseName(column)) || isColleagues(column)
 
 /** Words for a website or its address in the name of a column, with marks removed. */
 const siteWord =
@@ -182,13 +184,34 @@ const colleague =
 const privateWord =
   /priv|persona?l|perso$|persoonlijk|prywat|particul|personnel|domicil|freemail|zuhause|^home/
 
+/** Whether a column has, by its name, what belongs to somebody who looks after the rows. */
+const isColleagues = (column: string): boolean => {
+  const name = normaliseName(column)
+  return colleague.test(name) && !privateWord.test(name)
+}
+
+const profileWord = /linkedin|profil|xing|url|link|network|social|^web/
+
+/** Whether a column of profiles has, by its name, those of somebody else than the person or company of a row. */
+export function isProfileOfOthers(kind: 'companies' | 'people', column: string): boolean {
+  const name = normaliseName(column)
+  if (kind === 'people') return isColleagues(column) || relation.test(name)
+  return isSiteOfOthers(column) && !/source|quelle|herkunft|fuente/.test(name)
+}
+
+/** Whether the name of a column says that it holds profiles. */
+export const isNamedForProfiles = (column: string): boolean => profileWord.test(normaliseName(column))
+
+/** Whether the name of a column says that it holds addresses of email. */
+export const isNamedForAddresses = (column: string): boolean => mailWord.test(normaliseName(column))
+
 /** Whether a column of email addresses has, by its name, those that people have outside their work. */
 export const isPrivateAddress = (column: string): boolean => privateWord.test(normaliseName(column))
 
 /** Whether a column of email addresses has, by its name, those of somebody else than the person or company of a row. */
 export function isAddressOfOthers(kind: 'companies' | 'people', column: string): boolean {
   const name = normaliseName(column)
-  return (colleague.test(name) && !(kind === 'people' && privateWord.test(name))) || relation.test(name)
+  return (kind === 'people' ? isColleagues(column) : colleague.test(name)) || relation.test(name)
 }
 
 /** Whether a column of email addresses has, by its name, those of the company of a row. */

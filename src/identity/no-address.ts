@@ -1,10 +1,10 @@
 /** Marks of what is hidden, as in `j***@acme.example`. */
-export const mask = /[*•●…█▓▒░■◼]/
-const hiddenMailbox = /\.{2,}|x{3,}|_{3,}|[?{}]|^%.*%/
+export const mask = /[*•●…\u2580-\u259f■◼]/
+const hiddenMailbox = /\.{2,}|x{3,}|_{3,}|[?{}[\]]|^%.*%/
 
 /** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
 const noMailbox =
-  /^(?:e?mail[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$|^(?:unlock|reveal|upgrade)[._-]to[._-](?:see|view|reveal)$|^(?:e?mail[._-]?)?(?:locked|hidden|protected|restricted|masked|redacted)(?:[._-]?e?mail)?$|^(?:unlock|upgrade|reveal)(?:[._-](?:now|plan|me|e?mail))?$|^premium(?:[._-]only)?$|^(?:available[._-])?(?:on|upon)[._-]request$|^(?:f|first|v|vorname|prenom|p|name|nombre|nome|voornaam|imie)[._-]?(?:name)?[._-]?(?:last|nachname|nom|apellidos?|cognome|achternaam|surname|nazwisko)[._-]?(?:name)?$|^your[._-]?(?:e?mail|name)$/
+  /^(?:(?:e?mail|contact|address|person|profile)[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$|^(?:unlock|reveal|upgrade|click|tap|log-?in|sign-?in|pay|request)[._-](?:to|for)[._-][a-z]+$|^(?:e?mail[._-]?)?(?:locked|hidden|protected|restricted|masked|redacted)(?:[._-]?e?mail)?$|^(?:unlock|upgrade|reveal)(?:[._-](?:now|plan|me|e?mail))?$|^premium(?:[._-]only)?$|^(?:available[._-])?(?:on|upon)[._-]request$|^(?:f|first|v|vorname|prenom|p|name|nombre|nome|voornaam|imie)[._-]?(?:name)?[._-]?(?:last|nachname|nom|apellidos?|cognome|achternaam|surname|nazwisko)[._-]?(?:name)?$|^(?:nachname|last[._-]?name|nom|apellido|cognome|surname)[._-](?:vorname|first[._-]?name|prenom|nombre|nome|name)$|^first[._-]?initial[._-]?last[._-]?name$|^(?:vorname|nachname|firstname|lastname|prenom|request)$|^your[._-]?(?:e?mail|name)$/
 /** Domains that stand for one that is hidden. */
 const hiddenDomain =
   /^(?:hidden|locked|masked|redacted|protected|not-?found|no-?e?mail|unknown)\.(?:com|net|org|io)$/
@@ -12,6 +12,9 @@ const exampleMailbox =
   /^(?:e?mail|name|user(?:name)?|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?|test(?:[._-]?(?:user|mail|email))?\d*|(?:john|jane)[._-]?doe|example|sample|demo|foo|someone|somebody|abc|xyz|asdf)$/
 const exampleDomain =
   /^(?:domain|example|company|e?mail|test|sample|demo|foo|your[._-]?domain|your[._-]?company|my[._-]?company|website|abc|xyz|asdf)\.(?:com|net|org|de|fr|co|io|invalid|test)$/
+
+/** One letter or digit for all: `xx@xx.xx`. */
+const sameLetter = /^([a-z\d])\1*@\1+\.(?:\1+|[a-z]{2,4})$/
 
 /** Mailboxes at which nobody reads: no person's. */
 const robot =
@@ -32,5 +35,6 @@ export const isOffer = (text: string): boolean =>
 export function isNoAddress(email: string): boolean {
   const [mailbox = '', domain = ''] = email.split('@')
   if (mask.test(email) || hiddenMailbox.test(mailbox) || hiddenDomain.test(domain)) return true
+  if (sameLetter.test(email)) return true
   return noMailbox.test(mailbox) || (exampleMailbox.test(mailbox) && exampleDomain.test(domain))
 }

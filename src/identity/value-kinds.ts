@@ -5,8 +5,11 @@ import { networkHosts } from '../api/values/url.js'
 import {
   isAddressOfOthers,
   isColumnName,
+  isNamedForAddresses,
+  isNamedForProfiles,
   isNamedForSites,
   isNameOfPeople,
+  isProfileOfOthers,
   isSiteOfOthers,
 } from '../csv/names.js'
 import { toCountryCode } from './country.js'
@@ -185,22 +188,62 @@ export function areOwnSites(
   return names.length === 0 || isNamedForSites(column) || names.some((one) => fitNames(cells, one))
 }
 
+/** The names that stand beside a column: the cells of columns of companies' names, and of those of people's. */
+export interface NamesBeside {
+  readonly companies: readonly (readonly string[])[]
+  readonly people: readonly (readonly string[])[]
+}
+
 /**
- * Whether a column below a name that no field has holds the addresses of the people or companies of its rows. Beside their
- * names it has more than a few, at more than one domain: those of the people who look after them do not.
+ * Whether a column below a name that no field has holds the addresses of the people or companies of its rows, and not of those who
+ * look after them. Beside names of people most of them fit, unless the column is named for addresses; beside several companies
+ * they are more than a few, at more than one domain.
  */
 export function areOwnAddresses(
   kind: 'companies' | 'people',
   column: string,
   cells: readonly string[],
-  names: readonly (readonly string[])[],
+  { companies, people }: NamesBeside,
 ): boolean {
   if (isAddressOfOthers(kind, column)) return false
-  const beside = names.find((one) => new Set(one.map(foldName)).size > 1)
+  const mailboxOf = (cell: string) => toEmail(cell)?.split('@')[0] ?? ''
+  const isElse = kind === 'people' && people.length > 0 && !isNamedForAddresses(column)
+  if (isElse && !fitPeople(cells.map(mailboxOf), people)) return false
+  const beside = companies.find((one) => new Set(one.map(foldName)).size > 1)
   if (!beside || cells.length < 2) return true
   const domains = new Set(cells.map((cell) => toEmail(cell)?.split('@')[1]))
   const isOneDomain = domains.size === 1 && !domains.has(undefined)
   return !isOneDomain && new Set(cells).size * 2 > cells.length
+}
+
+/** The same of profiles, which below a name of their own need not have that of the person in them. */
+export function areOwnProfiles(
+  kind: 'companies' | 'people',
+  column: string,
+  cells: readonly string[],
+  { people }: NamesBeside,
+): boolean {
+  if (isProfileOfOthers(kind, column)) return false
+  return kind === 'companies' || people.length === 0 || isNamedForProfiles(column) || fitPeople(cells, people)
+}
+
+/** Whether at least half of the addresses have a part of a name of the person in the same row, or the initials. */
+function fitPeople(cells: readonly string[], names: readonly (readonly string[])[]): boolean {
+  // Columns with blank cells have lost their rows.
+  const aligned = names.filter((one) => one.length === cells.length)
+  const fitting = cells.filter((cell, at) => {
+    const mailbox = foldText(cell).replaceAll(' ', '')
+    const beside = aligned.length > 0 ? aligned.map((one) => one[at] ?? '') : names.flat()
+    const parts = beside.flatMap((name) => foldText(name).split(' '))
+    const initials = parts.map((part) => part.charAt(0))
+    return (
+      parts.some((part) =>
+        part.length > 2 ? mailbox.includes(part) : part.length === 2 && mailbox.startsWith(part),
+      ) ||
+      (mailbox.length <= parts.length && [...mailbox].every((letter) => initials.includes(letter)))
+    )
+  })
+  return fitting.length * 2 >= cells.length
 }
 
 /** Whether at least two in three websites, and two of them, have the name of a company in the same row. */
@@ -594,7 +637,7 @@ const toolHosts: ReadonlySet<string> = new Set(
     'smartrecruiters spotify squarespace statuspage surveymonkey teamtailor tradekey translate trello walmart ' +
     'webcache webex webs weebly wix wordpress workable yahoo yandex zendesk zoom ' +
     'bingj brave cachedview deepl ecosia here mementoweb microsofttranslator openstreetmap qwant share startpage ' +
-    'turbopages waze webpkgcache idealo kaufland live office365 otto shopify'
+    'turbopages waze webpkgcache idealo kaufland live microsoft office365 otto shopify wa'
   ).split(' '),
 )
 
@@ -603,7 +646,7 @@ const toolPage = new RegExp(
   [
     '^\\s*(?:https?:)?(?://)?(?:(?:www|m)\\.)?(?:',
     'google\\.[a-z]{2,3}(?:\\.[a-z]{2})?/(?:search|maps|url|imgres|translate|amp|local)\\b|',
-    '(?:maps|sites|translate|docs|drive|forms|business|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
+    '(?:maps|sites|translate|docs|drive|forms|business|meet|chat|calendar|mail|plus|news|groups|scholar|books|images|photos|play|cse)',
     '\\.google\\.[a-z]{2,3}(?:\\.[a-z]{2})?(?:[/?#:]|$)|webcache\\.googleusercontent\\.com|g\\.page(?:[/?#:]|$)|',
     '[a-z0-9-]+\\.translate\\.goog(?:[/?#:]|$)|maps\\.app\\.goo\\.gl|(?:apps|itunes|maps)\\.apple\\.com|',
     '(?!www\\.)(?:[a-z0-9-]+\\.)+alibaba\\.com|',
@@ -613,7 +656,7 @@ const toolPage = new RegExp(
     '/(?!(?:[a-z]{2}(?:[-_][a-z]{2})?|index\\.\\w+|home|about(?:-us)?|careers|jobs|contact(?:-us)?|corporate)?/?(?:[?#]|\\s*$))|',
     'booking\\.com/(?:hotel|share)\\b|airbnb\\.[a-z.]+/(?:rooms|h|users)\\b|expedia\\.[a-z.]+/[^ ]*hotel|',
     'open\\.spotify\\.com|discord\\.com/(?:invite|channels|users)\\b|paypal\\.com/paypalme\\b|[a-z0-9-]*\\.?zoom\\.us/(?:j|my|w|rec|meeting)\\b|',
-    '(?:app|share)\\.hubspot\\.com|(?:app|[a-z0-9-]+\\.app)\\.box\\.com|[a-z0-9-]+\\.box\\.com/[sv]/|box\\.com/s/|(?:forms|outlook)\\.office(?:365)?\\.com|outlook\\.live\\.com|(?:apps|cdn)\\.shopify\\.com|airtable\\.com/(?:app|shr|inv)|',
+    '(?:app|share)\\.hubspot\\.com|(?:app|[a-z0-9-]+\\.app)\\.box\\.com|[a-z0-9-]+\\.box\\.com/[sv]/|box\\.com/s/|(?:forms|outlook)\\.office(?:365)?\\.com|outlook\\.live\\.com|(?:teams|forms|login)\\.microsoft\\.com|wa\\.(?:link|me)(?:[/?#:]|$)|(?:apps|cdn)\\.shopify\\.com|airtable\\.com/(?:app|shr|inv)|',
     '(?:figma|miro|canva|trello|loom|surveymonkey)\\.com/(?:file|design|proto|board|app/board|b|c|share|r)/|',
     // What companies rent there has a name in front, and is read as the owner's otherwise.
     '(?!www\\.)(?:[a-z0-9-]+\\.)+(?:zendesk|freshdesk|slack|service-now|bamboohr|workable|smartrecruiters|recruitee|teamtailor|okta|',

@@ -24,11 +24,13 @@ import {
 } from '../../identity/readers.js'
 import {
   areOwnAddresses,
+  areOwnProfiles,
   areOwnSites,
   fitsColumn,
   isProfileKind,
   isStandIn,
   kindsOfField,
+  type NamesBeside,
   toColumnKind,
   toSoleKind,
   type ValueKind,
@@ -64,7 +66,7 @@ export function mapColumns(
   const left = new Set(Object.keys(explicit).filter((field) => explicit[field] === ''))
   const ids = readCompanyIds(samples)
   const names = header.map(normaliseName)
-  const companyNames = companyNamesIn(kind, header, samples)
+  const beside = namesBeside(kind, header, samples)
   // Beside the title of a job, a plain `Title` is how people are addressed, and so is one of `Dr.` and `Prof.`.
   const isSalutation = (field: string, at: number) => {
     if (field !== 'title') return false
@@ -74,7 +76,7 @@ export function mapColumns(
   }
   const familyName = kind === 'people' ? familyNameIn(header, samples) : -1
   const guesses = header.flatMap((column, at) =>
-    guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids, companyNames)
+    guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids, beside)
       .filter(({ field }) => !isSalutation(field, at))
       .map((guess) => ({ ...guess, at, isEmpty: samples[at]?.length === 0 })),
   )
@@ -87,8 +89,7 @@ export function mapColumns(
     kind !== 'companies' || left.has('domain')
       ? []
       : header.flatMap((column, at) =>
-          toColumnKind(samples[at]) === 'email' &&
-          mayNameCompany(kind, column, samples[at] ?? [], companyNames)
+          toColumnKind(samples[at]) === 'email' && mayNameCompany(kind, column, samples[at] ?? [], beside)
             ? [at]
             : [],
         )
@@ -199,7 +200,7 @@ function guessFields(
   column: string,
   cells: readonly string[],
   companyIds: ReadonlySet<string | undefined>,
-  companyNames: readonly (readonly string[])[],
+  beside: NamesBeside,
 ): readonly Guess[] {
   const isCompanyId = cells.filter((cell) => companyIds.has(cell)).length * 2 > cells.length
   const named = matchFields(kind, column).filter(
@@ -214,8 +215,9 @@ function guessFields(
   if (fitting && !isStanding) return [fitting]
   const isNamed = named.length > 0 || isUnnamed(column)
   if (held === undefined || held === 'person name') return []
-  if (held === 'email' && kind === 'companies' && !mayNameCompany(kind, column, cells, companyNames))
-    return []
+  if (held === 'email' && kind === 'companies' && !mayNameCompany(kind, column, cells, beside)) return []
+  const of = kind === 'companies' ? kind : 'people'
+  if (!isNamed && isProfileKind(held) && !areOwnProfiles(of, column, cells, beside)) return []
   // Below a name that is no field's, values count that are all alike.
   const isElse = isColumnName(column) && !isProfileKind(held)
   if (
@@ -223,7 +225,7 @@ function guessFields(
     (isElse ||
       toSoleKind(cells) !== held ||
       (held === 'phone' && isPhoneOfOthers(kind, column)) ||
-      (held === 'email' && kind === 'people' && !areOwnAddresses(kind, column, cells, companyNames)))
+      (held === 'email' && kind === 'people' && !areOwnAddresses(kind, column, cells, beside)))
   )
     return []
   if (held === 'email' && kind === 'people' && isPrivateAddress(column))
@@ -231,8 +233,8 @@ function guessFields(
   const known = [...(kind === 'people' ? ['phone'] : []), ...Object.keys(fields[kind])]
   const field =
     known.find((one) => kindsOfField(kind, one)?.includes(held)) ?? known.find((one) => isStandIn(one, held))
-  const isSure = isUnnamed(column) || (isNamed && (held !== 'web address' || companyNames.length === 0))
-  const rank = isSure ? likely : rankByValues(column, held, cells, companyNames)
+  const isSure = isUnnamed(column) || (isNamed && (held !== 'web address' || beside.companies.length === 0))
+  const rank = isSure ? likely : rankByValues(column, held, cells, beside.companies)
   return [
     ...(field === undefined || rank === never ? [] : [{ field: ofProfiles(field, cells), rank }]),
     ...(isStanding ? [{ ...fitting, rank: standIn }] : []),
@@ -244,11 +246,11 @@ const mayNameCompany = (
   kind: RecordKind,
   column: string,
   cells: readonly string[],
-  companyNames: readonly (readonly string[])[],
+  beside: NamesBeside,
 ): boolean =>
   isUnnamed(column) ||
   matchFields(kind, column).length > 0 ||
-  (isAddressOfCompany(column) && areOwnAddresses('companies', column, cells, companyNames))
+  (isAddressOfCompany(column) && areOwnAddresses('companies', column, cells, beside))
 
 /**
  * Returns how sure a column is by its values. Web addresses may be anything's: those that are not companies' own, or are somebody
@@ -264,18 +266,23 @@ function rankByValues(
   return companyNames.length === 0 ? onlyWithout : never
 }
 
-/** Returns the cells of the columns that are named for the companies of the rows, and may hold their names. */
-function companyNamesIn(
+/** Returns the cells of the columns that are named for the names of the companies or people of the rows, and may hold them. */
+function namesBeside(
   kind: RecordKind,
   header: readonly string[],
   samples: readonly (readonly string[])[],
-) {
-  const field = kind === 'companies' ? 'name' : 'company_name'
-  return header.flatMap((column, at) => {
-    const cells = samples[at] ?? []
-    const isNamed = cells.length > 0 && matchFields(kind, column).some((one) => one.field === field)
-    return isNamed && fitsColumn(kind, field, toColumnKind(cells), cells) ? [cells] : []
-  })
+): NamesBeside {
+  const cellsOf = (names: readonly string[]) =>
+    header.flatMap((column, at) => {
+      const cells = samples[at] ?? []
+      const field =
+        cells.length > 0 && matchFields(kind, column).find((one) => names.includes(one.field))?.field
+      return field && fitsColumn(kind, field, toColumnKind(cells), cells) ? [cells] : []
+    })
+  return {
+    companies: cellsOf([kind === 'companies' ? 'name' : 'company_name']),
+    people: kind === 'people' ? cellsOf(['first_name', 'last_name', 'full_name']) : [],
+  }
 }
 
 /** Returns which of the two fields for profiles of people is for those that a column holds. */

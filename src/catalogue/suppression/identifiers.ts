@@ -69,11 +69,8 @@ export function suppressiblesIn(row: Fields, kind?: 'companies' | 'people'): rea
   const company =
     domain === undefined ? [] : [{ kind: 'domain', value: domain, key: domainKey(domain) } as const]
   if (kind === 'companies') return [...company, ...all.filter((one) => isProfileOf('company', one))]
-  const person = namedPerson(row, all)
-  const people = [
-    ...all.filter((one) => isOfPerson(one) || isProfileOf('person', one)),
-    ...(person ? [person] : []),
-  ]
+  const named = namedPeople(row, all)
+  const people = [...all.filter((one) => isOfPerson(one) || isProfileOf('person', one)), ...named]
   const numbers = all.filter((one) => one.kind === 'phone')
   // A row about somebody whose name is not understood is not about their whole company.
   const isOfSomebody = kind === 'people' || (kind === undefined && isUnreadName(row))
@@ -106,16 +103,22 @@ function companyDomainIn(row: Fields): string | undefined {
   return site && toCompanyDomain(site, firstText(row.company_name, row.name))
 }
 
-/** Returns the person whose name a row has, at the company that it or their address names. */
-function namedPerson(row: Fields, all: readonly Suppressible[]): Suppressible | undefined {
+/** Returns the person whose name a row has, at the company that it names, and at that of their address where it names another. */
+function namedPeople(row: Fields, all: readonly Suppressible[]): readonly Suppressible[] {
   const full = firstText(row.full_name)
   const name =
     full === undefined
       ? [firstText(row.first_name), firstText(row.last_name)].join(' ').trim()
       : (toWholeName(full) ?? '')
   const address = all.find(({ kind }) => kind === 'email')?.value
-  const domain = companyDomainIn(row) ?? (address && toDomain(address))
-  return name === '' ? undefined : atCompanyOf(name, { domain, name: firstText(row.company_name) })
+  const own = companyDomainIn(row)
+  const company = firstText(row.company_name)
+  const places = [
+    ...(own === undefined
+      ? [{ name: company }, { domain: address && toDomain(address) }]
+      : [{ domain: own }]),
+  ]
+  return name === '' ? [] : places.flatMap((place) => atCompanyOf(name, place) ?? [])
 }
 
 function atCompanyOf(

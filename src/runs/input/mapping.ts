@@ -13,6 +13,7 @@ import {
   familyNameIn,
   isColumnName,
   isNameOf,
+  isNameOfPeople,
   isOwnColumn,
   isPhoneOfOthers,
   isPrivateAddress,
@@ -32,6 +33,7 @@ import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
 import {
   areOwnAddresses,
+  areOwnProfiles,
   areOwnSites,
   describeMisplaced,
   fitsColumn,
@@ -480,6 +482,18 @@ function companyNamesIn({ header, samples = [], subject }: MappingRequest) {
   })
 }
 
+/** Returns the cells of the columns that are named for the names of people, in files about people. */
+function peopleNamesIn({ header, samples = [], subject }: MappingRequest) {
+  if (fileKindOf(subject) === 'companies') return []
+  return header.flatMap((column, at) => {
+    const cells = samples[at] ?? []
+    return cells.length > 0 && isNameOfPeople(column) ? [cells] : []
+  })
+}
+
+const cellsOf = (columns: readonly { readonly cells: readonly string[] }[]) =>
+  columns.map(({ cells }) => cells)
+
 const isRecognised = (column: string): boolean =>
   isUnnamed(column) || isOwnColumn(column) || isColumnName(column)
 
@@ -490,7 +504,7 @@ const isRecognised = (column: string): boolean =>
 function guessesByValues(request: MappingRequest): Guess[] {
   const { header, samples, fields, subject } = request
   const about = fileKindOf(subject)
-  const companyNames = companyNamesIn(request).map(({ cells }) => cells)
+  const beside = { companies: cellsOf(companyNamesIn(request)), people: peopleNamesIn(request) }
   return header.flatMap((column, at) => {
     if (!isUnnamed(column)) {
       const kind = toSoleKind(samples?.[at])
@@ -498,10 +512,11 @@ function guessesByValues(request: MappingRequest): Guess[] {
       // `Link` is what files of jobs call a page; here it may be a company's own.
       const isElse = kind === 'web address' ? isNameOf(about, column) : isColumnName(column)
       if (isElse && !isProfileKind(kind)) return []
-      if (kind === 'email' && !areOwnAddresses(about, column, samples?.[at] ?? [], companyNames)) return []
+      if (isProfileKind(kind) && !areOwnProfiles(about, column, samples?.[at] ?? [], beside)) return []
+      if (kind === 'email' && !areOwnAddresses(about, column, samples?.[at] ?? [], beside)) return []
       // Web addresses that are not companies' own may be anything's, and so may a profile below the name of something else:
       // they count only where nothing else says whom a row is about.
-      const isOwn = kind !== 'web address' || areOwnSites(column, samples?.[at] ?? [], companyNames)
+      const isOwn = kind !== 'web address' || areOwnSites(column, samples?.[at] ?? [], beside.companies)
       const rank = isOwn && !isElse ? byValues : lastResort
       const isPrivate = kind === 'email' && isPrivateAddress(column) && fields.includes('personal_email')
       return fields.flatMap((field): Guess[] =>

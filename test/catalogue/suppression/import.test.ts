@@ -53,12 +53,27 @@ describe('suppress import of a file with addresses, companies and domains', () =
     expect(stderr).toContain('1 row identifies nobody, the first in line 5.')
   })
 
-  it('suppresses a person at their company, and not whoever looks after them', async () => {
+  it.each(['Betreuer', 'Kollege', 'ADM', 'Key Account'])(
+    'suppresses a person at their company, and not whoever looks after them: %s',
+    async (column) => {
+      const { entries } = await imported([
+        `Vorname;Nachname;Firma;${column}`,
+        'Lenya;Hertel;Acme Robotics;kam@birchwood.example',
+      ])
+      expect(entries).toEqual(['person Lenya Hertel at Acme Robotics'])
+    },
+  )
+
+  it('suppresses a person at the company of the row and at that of their address, where it is another', async () => {
     const { entries } = await imported([
-      'Vorname;Nachname;Firma;Betreuer',
-      'Lenya;Hertel;Acme Robotics;kam@birchwood.example',
+      'Name;Company;Email',
+      'Lenya Hertel;Acme Robotics;lenya@hertel.example',
     ])
-    expect(entries).toEqual(['person Lenya Hertel at Acme Robotics'])
+    expect(entries.toSorted()).toEqual([
+      'email lenya@hertel.example',
+      'person Lenya Hertel at Acme Robotics',
+      'person Lenya Hertel at hertel.example',
+    ])
   })
 
   it('suppresses a person at their company, and not at its hoster', async () => {
