@@ -1,9 +1,10 @@
 import type { VendorKind } from '../api/operations/facts.js'
+import { needsWords } from '../api/operations/table.js'
 import type { Vendors } from '../api/ports/ports.js'
 import { isObject } from '../api/values/objects.js'
 import { listCalls, listProviders, type ProviderCall } from '../engine/tables/providers.js'
 import type { Driver } from '../storage/driver/connection.js'
-import { compileStored } from './compile.js'
+import { type CompiledKind, compileStored } from './compile.js'
 import type { Subject, SubjectField } from './definition.js'
 import { identityOf, subjectOf } from './subject.js'
 
@@ -61,7 +62,7 @@ export async function vendorsLacking(
   workspaceId: string,
   query: AskedLookup['query'],
   { kinds, until }: Pick<AskedLookup, 'kinds' | 'until'>,
-): Promise<readonly { readonly provider: string; readonly kind: VendorKind; readonly needs: string }[]> {
+): Promise<readonly { readonly provider: string; readonly kind: VendorKind; readonly reason: string }[]> {
   const about = subjectOf(query)
   const stored = await store.read((tx) => listProviders(tx, workspaceId))
   const then = stored.filter(({ enabled, createdAt }) => enabled && createdAt <= until)
@@ -71,14 +72,19 @@ export async function vendorsLacking(
       return kinds.flatMap((kind) => {
         const own = compiled.kinds[kind]
         if (!own || own.fieldsOf(about)) return []
-        const [least = []] = own.file.needs
-          .map((set) => set.filter((field) => !about[field]))
-          .sort((some, others) => some.length - others.length)
-        return [{ provider: one.name, kind, needs: least.map(withArticle).join(' and ') }]
+        return [{ provider: one.name, kind, reason: lackingText(own, about) }]
       })
     }),
   )
   return all.flat()
+}
+
+/** Returns what a vendor needs for a kind and is not known of somebody, as the reason why it was not asked. */
+export function lackingText({ file: { needs } }: Pick<CompiledKind, 'file'>, about: Subject): string {
+  const [least = []] = needs
+    .map((set) => set.filter((field) => !about[field]))
+    .sort((some, others) => some.length - others.length)
+  return `${needsWords}${least.map(withArticle).join(' and ')}`
 }
 
 const withArticle = (field: SubjectField): string => {

@@ -33,6 +33,7 @@ import {
 } from '../engine/tables/providers.js'
 import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { type Connection, type Driver, isStorageFault } from '../storage/driver/connection.js'
+import { lackingText } from './asked.js'
 import {
   type CompiledKind,
   type CompiledProvider,
@@ -192,11 +193,13 @@ class VendorDesk implements Vendors {
       return { country, ...subject, headcount, industry }
     }
     const questions: Question[] = []
+    const lacking: VendorReply[] = []
     for (const name of await orderFor(orders, kind, names, once(valuesOf))) {
       const loaded = providers.get(name)
       const compiled = loaded?.compiled.kinds[kind]
       const fields = compiled?.fieldsOf(subject)
-      // It cannot be asked about this row.
+      if (loaded && compiled && !fields)
+        lacking.push({ name, is: 'skipped', why: lackingText(compiled, subject) })
       if (!loaded || !compiled || !fields) continue
       const ask = (of: VendorKind, by: CompiledKind, sent: Subject): Asked => ({
         kind: by,
@@ -212,6 +215,8 @@ class VendorDesk implements Vendors {
       const reply = { name: question.key.provider, ...(await this.#askOnce(question)) }
       yield reply.is === 'found' ? await this.#checked(kind, query, reply, asking) : reply
     }
+    // Said of those only whom nobody else finds.
+    yield* lacking
   }
 
   /** Returns a page of a vendor's search, which is recorded, and paid for once. */

@@ -817,6 +817,25 @@ describe('a batch over vendors', () => {
     ])
   })
 
+  it('says what a vendor needs that is not known of a row, and asks it nothing', async () => {
+    const vendor = await withVendor()
+    here.write(
+      'people.csv',
+      'first_name,last_name,company_name,domain\nAda,King,Acme,acme.example\nAda,Placeless,Acme,\n',
+    )
+    const line = 'contacts waterfall --csv people.csv -o out.csv --enrichment-type email --yes'.split(' ')
+    const { stderr } = await run(...line, '--summary-json', 'sum.json')
+    expect(stderr).toContain('vendor1 needs a domain: 1 row went on without it.')
+    expect(JSON.parse(here.read('sum.json')).not_asked).toEqual([
+      { provider: 'vendor1', reason: 'it needs a domain', rows: 1 },
+    ])
+    expect(here.rows('out.csv')).toMatchObject([
+      { _status: 'found', not_asked: '' },
+      { _status: 'not_found', not_asked: 'vendor1 (it needs a domain)' },
+    ])
+    expect([...vendor.asked.keys()]).toEqual(['King'])
+  })
+
   it.each([
     ['contacts waterfall --enrichment-type email', 429, 'out_of_credits', 'is out of credits'],
     ['leads enrich', 429, 'out_of_credits', 'is out of credits'],

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { answering, closeAfterTest, freePort, received } from '../client/listeners.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile, perTest } from '../support/each.js'
+import { freshSchema } from '../support/postgres.js'
 import { launch, prospect } from '../support/processes.js'
 import { addProvider, vendorKey, vendorNames } from '../support/vendors.js'
 
@@ -81,10 +82,11 @@ function signature(body: object, secret = vendorKey, at = Date.now()): Record<st
 }
 
 /** Starts what receives the answers, and stops it with the test. */
-async function listening(machine: Machine) {
+async function listening(machine: Machine, env: Readonly<Record<string, string>> = {}) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}/prospect`
-  const { stop } = await machine.start(['listen', '--port', String(port), '--public-url', url, '--json'])
+  const argv = ['listen', '--port', String(port), '--public-url', url, '--json']
+  const { stop } = await machine.start(argv, { env })
   let isOver = false
   const end = async () => {
     if (!isOver) await stop()
@@ -171,6 +173,25 @@ it('verifies Standard Webhooks with a secret of their own', async () => {
   ).toBe(200)
   expect((await batch).code).toBe(0)
   expect(emails()).toEqual(['king@acme.example'])
+})
+
+it('takes an answer over PostgreSQL, where another machine listens', async () => {
+  const { url: database, drop } = await freshSchema()
+  const env = { ...ownEnv(), PROSPECT_DATABASE_URL: database }
+  const vendor = closeAfterTest(await callingVendor())
+  await here.run('init', { env })
+  await addProvider(here, file(vendor.origin, ''), env)
+  const { end } = await listening(here, env)
+  people('King')
+  const batch = here.run([...argv, ...types], { env })
+  await submittedOf(vendor, 1)
+  expect(await vendor.send('King', vendor.answerTo('King'))).toBe(200)
+  expect((await batch).code).toBe(0)
+  expect(emails()).toEqual(['king@acme.example'])
+  expect(await vendor.send('King', vendor.answerTo('King', 'other@acme.example'))).toBe(200)
+  expect(vendor.submitted).toEqual(['King'])
+  await end()
+  await drop()
 })
 
 it('is not asked where its answer could arrive nowhere, and says so', async () => {

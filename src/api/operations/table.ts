@@ -450,6 +450,9 @@ export const notAskedIn = (body: unknown): readonly SkippedVendor[] =>
 const isSkippedVendor = (one: unknown): one is SkippedVendor =>
   isObject(one) && typeof one.provider === 'string' && typeof one.reason === 'string'
 
+/** How the reason of a vendor begins that needs what is not known of somebody. */
+export const needsWords = 'it needs '
+
 /** Names vendors that could not be asked, and why. */
 export const notAskedText = (vendors: readonly SkippedVendor[]): string =>
   vendors.map(({ provider, reason }) => `${provider} (${reason.replaceAll('_', ' ')})`).join(', ')

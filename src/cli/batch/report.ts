@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
+import { needsWords } from '../../api/operations/table.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
@@ -186,8 +187,11 @@ export const notAskedBecause: Readonly<Record<string, string>> = {
 }
 
 /** Returns what a run says of a data vendor that it could not ask. */
-export const formatSkipped = ({ provider, reason, rows }: SkippedRows): string =>
-  `${provider} ${notAskedBecause[reason] ?? 'was not asked'}: ${countRows(rows)} went on without it.`
+export function formatSkipped({ provider, reason, rows }: SkippedRows): string {
+  const needs = reason.startsWith(needsWords) ? `needs ${reason.slice(needsWords.length)}` : undefined
+  const why = needs ?? notAskedBecause[reason] ?? 'was not asked'
+  return `${provider} ${why}: ${countRows(rows)} went on without it.`
+}
 
 /** Returns how those rows are asked about: a finished run is only written again, whatever its budget. */
 function hintOfBudget({ globals }: Context, { provider }: SkippedRows): string {

@@ -5,6 +5,7 @@ import type { Input } from '../../../api/calls/caller.js'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import {
   hiddenNote,
+  needsWords,
   notAskedIn,
   type OperationId,
   operation as operationOf,
@@ -313,11 +314,10 @@ async function askedVendors(
     calls.some((call) => call.provider === provider && call.kind === kind)
   const notAsked = lacking
     .filter((one) => !isNamed(one))
-    .map(({ provider, needs }) => ({ ...unasked, provider, reason: `${needsWords}${needs}` }))
+    .map(({ provider, reason }) => ({ ...unasked, provider, reason }))
   return [...asked, ...skipped, ...new Map(notAsked.map((one) => [toKey(one), one])).values()]
 }
 
-const needsWords = 'it needs '
 const toKey = ({ provider, reason }: Pick<AskedVendor, 'provider' | 'reason'>) => `${provider} ${reason}`
 
 /** Says of an empty row which vendors could not be asked about it. */
