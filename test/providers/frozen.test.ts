@@ -2,17 +2,28 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
-import { machine } from '../support/command.js'
+import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { nameServer } from '../support/name-server.js'
 import { freshSchema } from '../support/postgres.js'
-import { launch, launchServer, prospect } from '../support/processes.js'
+import { launchServer, prospect } from '../support/processes.js'
 import { until } from '../support/until.js'
 import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
 
 const dns = perFile(vendorNames)
 const who = ['--first-name', 'Ada', '--last-name', 'King', '--domain', 'acme.example']
 const argv = ['contacts', 'waterfall', ...who, '--enrichment-type', 'email', '--sync', '--json']
+
+/** Returns what asks a server as a client with a home of its own: nobody waits for what another one has asked. */
+function clientsOf(here: Machine) {
+  const [key = ''] = /pk_\w+/.exec(here.read('credentials.json')) ?? []
+  let clients = 0
+  return ({ line }: { readonly line: string }) => {
+    const { base_url: address } = JSON.parse(line) as { base_url: string }
+    const env = { PROSPECT_API_KEY: key, PROSPECT_BASE_URL: address }
+    return machine(join(here.home, `client${++clients}`)).run(argv, { env, cwd: here.home })
+  }
+}
 
 const inFile = async () => ({ env: {} as Record<string, string>, drop: async () => {} })
 const onServer = async () => {
@@ -46,7 +57,6 @@ async function opened(place: typeof inFile | typeof onServer, maxAge: string) {
     const store = await openEngineDatabase(location)
     return store.transaction((tx) => tx.all<T>(sql)).finally(() => store.close())
   }
-  const [apiKey = ''] = /pk_\w+/.exec(here.read('credentials.json')) ?? []
   const serve = () => launchServer(prospect, ['serve', '--port', '0', '--json'], here.home, own)
   const [first, second] = [await serve(), await serve()]
   onTestFinished(async () => {
@@ -56,14 +66,7 @@ async function opened(place: typeof inFile | typeof onServer, maxAge: string) {
     await vendor.close()
     await drop()
   })
-  let clients = 0
-  // Each from a home of its own: nobody waits for what another one has asked.
-  const askAt = ({ line }: typeof first) =>
-    launch(prospect, argv, here.home, {
-      PROSPECT_HOME: join(here.home, `client${++clients}`),
-      PROSPECT_API_KEY: apiKey,
-      PROSPECT_BASE_URL: (JSON.parse(line) as { base_url: string }).base_url,
-    })
+  const askAt = clientsOf(here)
   const ask = () => askAt(second)
   const waiting = askAt(first)
   await until(() => held.length === 1)
@@ -83,8 +86,8 @@ async function opened(place: typeof inFile | typeof onServer, maxAge: string) {
         `SELECT attempt, state, answer, cost FROM provider_calls WHERE sent_as IS NULL ORDER BY attempt`,
       ),
     cost: async () => {
-      const { stdout } = await launch(prospect, ['ledger', '--by', 'provider', '--json'], here.home, own)
-      return (JSON.parse(stdout) as { cost: number }[]).map(({ cost }) => cost)
+      const { json: rows } = await here.run('ledger --by provider --json', { env })
+      return (rows as { cost: number }[]).map(({ cost }) => cost)
     },
     spent: () => inStore<{ spent: number }>(`SELECT spent FROM provider_budgets WHERE run LIKE 'day %'`),
   }
@@ -98,9 +101,9 @@ describe.each([
   (_, place) => {
     it('is paid once: nobody asks again, and its answer counts when it wakes', async () => {
       const { vendor, ask, wake, calls, cost, spent } = await opened(place, '90d')
-      expect((await ask()).exitCode).toBe(10)
-      const { stdout, exitCode } = await wake()
-      expect([exitCode, stdout]).toEqual([0, expect.stringContaining('ada1@acme.example')])
+      expect((await ask()).code).toBe(10)
+      const { stdout, code } = await wake()
+      expect([code, stdout]).toEqual([0, expect.stringContaining('ada1@acme.example')])
       expect((await ask()).stdout).toContain('ada1@acme.example')
       expect([vendor.charged(), await cost(), await spent()]).toEqual([1, [1], [{ spent: 1_000_000 }]])
       expect(await calls()).toMatchObject([{ attempt: 1, state: 'found' }])
@@ -108,7 +111,7 @@ describe.each([
 
     it('does not replace a newer answer, and each of both is paid once', async () => {
       const { vendor, ask, wake, calls, cost, spent } = await opened(place, '1s')
-      expect((await ask()).exitCode).toBe(10)
+      expect((await ask()).code).toBe(10)
       // What is known is too old by now to be used again.
       await expect.poll(async () => (await ask()).stdout, { interval: 200 }).toContain('ada2@acme.example')
       await wake()
@@ -143,7 +146,6 @@ describe.each([
     const { port } = new URL(vendor.origin)
     await addProvider(here, `max_age: 1h\n${fakeFile(`http://vendor.example:${port}`)}`, env)
     const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: names.address, ...env }
-    const [apiKey = ''] = /pk_\w+/.exec(here.read('credentials.json')) ?? []
     const serve = () => launchServer(prospect, ['serve', '--port', '0', '--json'], here.home, own)
     const [first, second] = [await serve(), await serve()]
     const location = env.PROSPECT_DATABASE_URL ?? join(here.home, 'engine.db')
@@ -158,15 +160,8 @@ describe.each([
       await Promise.all([vendor.close(), names.close()])
       await drop()
     })
-    let clients = 0
-    const askAt = async ({ line }: typeof first) => {
-      const { stdout } = await launch(prospect, argv, here.home, {
-        PROSPECT_HOME: join(here.home, `client${++clients}`),
-        PROSPECT_API_KEY: apiKey,
-        PROSPECT_BASE_URL: (JSON.parse(line) as { base_url: string }).base_url,
-      })
-      return stdout
-    }
+    const client = clientsOf(here)
+    const askAt = async (at: typeof first) => (await client(at)).stdout
     victim = first.server
     const waiting = askAt(first)
     await until(() => frozen > 0)

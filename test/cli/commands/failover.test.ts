@@ -12,20 +12,6 @@ let standby: Awaited<ReturnType<typeof ownServer>>
 let ways: Readonly<Record<'primary' | 'standby', CutConnection>>
 let address: string
 
-beforeEach(async () => {
-  primary = await ownServer()
-  standby = await primary.synchronousStandby()
-  ways = { primary: await cutConnection(primary.folder), standby: await cutConnection(standby.folder) }
-  // The standby is the first, which libpq would take.
-  const hosts = [ways.standby, ways.primary].map(({ port }) => `127.0.0.1:${port}`)
-  address = `postgres://postgres@${hosts.join(',')}/postgres`
-})
-
-afterEach(async () => {
-  await Promise.all(Object.values(ways).map((way) => way.close()))
-  await Promise.all([standby.stop(), primary.stop()])
-})
-
 const given = () => ({ env: { PROSPECT_DATABASE_URL: address } })
 
 const balance = async (at = primary) => {
@@ -53,6 +39,20 @@ async function served() {
 const isReady = (baseUrl: string) => async () => (await readiness(baseUrl)).status === 200
 
 describe('an address with several hosts', () => {
+  beforeEach(async () => {
+    primary = await ownServer()
+    standby = await primary.synchronousStandby()
+    ways = { primary: await cutConnection(primary.folder), standby: await cutConnection(standby.folder) }
+    // The standby is the first, which libpq would take.
+    const hosts = [ways.standby, ways.primary].map(({ port }) => `127.0.0.1:${port}`)
+    address = `postgres://postgres@${hosts.join(',')}/postgres`
+  })
+
+  afterEach(async () => {
+    await Promise.all(Object.values(ways).map((way) => way.close()))
+    await Promise.all([standby.stop(), primary.stop()])
+  })
+
   it('is checked by doctor, which warns while a standby may lack what was confirmed', async () => {
     await ends(here.run('init --yes', given()), 0)
     const found = async () => {
@@ -140,23 +140,23 @@ describe('an address with several hosts', () => {
     await until(isReady(baseUrl))
     await end()
   })
+})
 
-  it('is refused with what is wrong with it', async () => {
-    const asked = async (url: string) => {
-      const ended = await here.run('credits --json', { env: { PROSPECT_DATABASE_URL: url } })
-      return [ended.code, errorOf(ended).error]
-    }
-    expect(await asked('postgres://me@a,b/x?target_session_attrs=writable')).toEqual([
-      2,
-      'PROSPECT_DATABASE_URL has target_session_attrs=writable, which is none of any, read-write, read-only, primary, standby, prefer-standby.',
-    ])
-    expect(await asked('postgres:///x?host=a,b&port=1,2,3')).toEqual([
-      2,
-      'PROSPECT_DATABASE_URL names 2 hosts but 3 ports: give one port for all, or one for each.',
-    ])
-    expect(await asked('postgres://me@a:5432,,b:5432/x')).toEqual([
-      2,
-      'PROSPECT_DATABASE_URL has an empty host between its commas.',
-    ])
-  })
+it('an address with several hosts is refused with what is wrong with it', async () => {
+  const asked = async (url: string) => {
+    const ended = await here.run('credits --json', { env: { PROSPECT_DATABASE_URL: url } })
+    return [ended.code, errorOf(ended).error]
+  }
+  expect(await asked('postgres://me@a,b/x?target_session_attrs=writable')).toEqual([
+    2,
+    'PROSPECT_DATABASE_URL has target_session_attrs=writable, which is none of any, read-write, read-only, primary, standby, prefer-standby.',
+  ])
+  expect(await asked('postgres:///x?host=a,b&port=1,2,3')).toEqual([
+    2,
+    'PROSPECT_DATABASE_URL names 2 hosts but 3 ports: give one port for all, or one for each.',
+  ])
+  expect(await asked('postgres://me@a:5432,,b:5432/x')).toEqual([
+    2,
+    'PROSPECT_DATABASE_URL has an empty host between its commas.',
+  ])
 })

@@ -3,6 +3,7 @@ import { describeCatalogue, describeServer } from '../../../src/cli/target/local
 import { served } from '../../client/serving.js'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
+import { loadSample } from '../../support/sample.js'
 
 const now = Date.parse('2026-11-24T12:00:00Z')
 const sample = {
@@ -61,10 +62,9 @@ describe('commands', () => {
   beforeEach(() => home.write('in.csv', 'name,website\nSiemens,siemens.com\nStripe,stripe.com\n'))
   const batch = ['accounts', 'enrich', '--csv', 'in.csv', '-o', 'out.csv', '--summary-json', 'sum.json']
   const practice = 'practice data on this machine (500 sample companies)'
-  const loadSample = () => home.json('data sample')
 
   it('say that invented companies were asked where nothing was found, and what to do', async () => {
-    await loadSample()
+    await loadSample(home.home)
     const quote = await home.run([...batch.slice(0, 4), '--dry-run'])
     expect(quote.json).toMatchObject({ rows: 2, source: { kind: 'practice', text: practice } })
     const hint = `Answers come from ${practice}. All of it is invented: prospect init connects a vendor;`
@@ -78,7 +78,7 @@ describe('commands', () => {
   })
 
   it('are named once, before anything is looked up, in a pipe as on a terminal', async () => {
-    await loadSample()
+    await loadSample(home.home)
     home.write('in.csv', 'domain\nacme-robotics.example\n')
     const lines = (await home.run(batch)).stderr.split('\n')
     const at = lines.indexOf(`Answers come from ${practice}.`)
@@ -88,14 +88,14 @@ describe('commands', () => {
   })
 
   it('say so once where an import finds nothing', async () => {
-    await loadSample()
+    await loadSample(home.home)
     const { stderr } = await home.run('accounts search --keyword nothing')
     expect(stderr.split('All of it is invented').length - 1).toBe(1)
     expect(stderr).toContain('Imported 0 companies.')
   })
 
   it('do not call a catalogue practice data that has own companies', async () => {
-    await loadSample()
+    await loadSample(home.home)
     await home.run('data import companies in.csv --map domain=website')
     const { stderr } = await home.run(batch)
     expect(stderr).toMatch(
@@ -104,7 +104,7 @@ describe('commands', () => {
   })
 
   it('name the source of a run as it was when its rows were looked up', async () => {
-    await loadSample()
+    await loadSample(home.home)
     await home.run(batch)
     await home.run('data import companies in.csv --map domain=website')
     const hint = `Answers come from ${practice}. All of it is invented:`
@@ -121,7 +121,7 @@ describe('commands', () => {
   })
 
   it('name the source of a run in its last execution', async () => {
-    await loadSample()
+    await loadSample(home.home)
     await home.run([...batch, '--rows', '1'])
     expect(await home.json('runs show --last')).toMatchObject({ done: 1, source: { kind: 'practice' } })
     await home.run('data import companies in.csv --map domain=website')
@@ -130,7 +130,7 @@ describe('commands', () => {
   })
 
   it('name the source above what is left, and with it in JSON', async () => {
-    await loadSample()
+    await loadSample(home.home)
     const { stdout } = await home.run('limits', { terminal: true, columns: 100 })
     expect(stdout).toMatch(/^Answers from +practice data on this machine \(500 sample companies\)\nPlan /)
     expect(await home.json('limits')).toMatchObject({ source: { kind: 'practice', text: practice } })
@@ -139,7 +139,7 @@ describe('commands', () => {
   })
 
   it('name the source beside credits on a terminal and with --verbose, and leave the body as the API gives it', async () => {
-    await loadSample()
+    await loadSample(home.home)
     const line = `Answers come from ${practice}.`
     const piped = await home.run('credits')
     expect([piped.stderr, Object.keys(piped.json as object)]).toEqual(['', ['credits', 'limits']])

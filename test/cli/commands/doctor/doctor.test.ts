@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { answering, closeAfterTest } from '../../../client/listeners.js'
 import { canary, errorOf, machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
+import { loadSample } from '../../../support/sample.js'
 
 const here = perTest(machine)
 
@@ -39,7 +40,8 @@ describe('doctor', () => {
   })
 
   it('finds no problem on a used machine, and changes no file', async () => {
-    for (const line of ['data sample', 'init', 'events list']) await here.run(line)
+    await loadSample(here.home)
+    for (const line of ['init', 'events list']) await here.run(line)
     const before = everything()
     const { code, examined } = await doctor()
     const told = examined.checks.filter(({ name, status }) => status !== 'ok' && name !== 'file system')

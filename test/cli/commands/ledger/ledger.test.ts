@@ -44,7 +44,7 @@ describe('ledger', () => {
       ...far(),
       stdin: 'domain\nknown-3.example\nknown-4.example\n',
     })
-    await here.json('data sample')
+    await loadSample(here.home)
     await here.run('leads enrich --first-name A --last-name B --domain nobody.example')
     const rows = (await run('ledger')).json as Record<string, unknown>[]
     const common = {

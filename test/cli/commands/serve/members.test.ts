@@ -4,7 +4,7 @@ import { answering, closeAfterTest, received } from '../../../client/listeners.j
 import { served } from '../../../client/serving.js'
 import { portsOf } from '../../../engine/fake-sender.js'
 import { ends, errorOf, machine, practiceMachine } from '../../../support/command.js'
-import { ask, proxyOf, serves } from '../../call/serving.js'
+import { ask, enrich, proxyOf, serves } from '../../call/serving.js'
 
 interface Weekly {
   readonly limit: number
@@ -71,6 +71,23 @@ describe('a member behind a proxy', () => {
         source: { member: 'ann@example.com' },
       })
     elsewhere.remove()
+  })
+
+  it('is refused outside the scopes of their key with a 403, and the server is asked and paid nothing', async () => {
+    const { proxy, join } = await team()
+    const ann = await join('ann@example.com')
+    const made = await proxy.machine.run('engine keys create --member ann@example.com --scope lists --json')
+    const narrow = { baseUrl: proxy.baseUrl, key: (made.json as { key: string }).key }
+    const credits = async () => (await ask(ann.at, '/credits')).json()
+    const before = await credits()
+    const refused = await enrich(narrow, 'known.example')
+    expect([refused.status, refused.json()]).toEqual([
+      403,
+      { error: 'This API key has no access to this endpoint' },
+    ])
+    expect(await credits()).toEqual(before)
+    expect((await enrich(ann.at, 'known.example')).status).toBe(200)
+    expect(await credits()).not.toEqual(before)
   })
 
   it('is listed with what they spent at the server, with a weekly limit or without, at once or by accepted work', async () => {

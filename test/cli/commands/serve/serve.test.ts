@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { machine } from '../../../support/command.js'
 import { perTest } from '../../../support/each.js'
 import { prospect, serving } from '../../../support/processes.js'
+import { loadSample } from '../../../support/sample.js'
 import { ask, enrich } from '../../call/serving.js'
 
 const here = perTest(machine)
@@ -29,9 +30,8 @@ describe('serve', () => {
   it.each([['--log-requests'], ['--verbose']])(
     'logs each request on stderr with %s, without secrets',
     async (option) => {
-      await here.json('init')
+      await loadSample(here.home)
       const key = await here.newKey()
-      await here.json('data sample')
       const { line, stop } = await serve('--json', option)
       const { base_url: baseUrl } = JSON.parse(line) as { base_url: string }
       await enrich({ baseUrl, key }, 'acme-robotics.example', { 'x-request-id': 'my-id' })
