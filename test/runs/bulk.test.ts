@@ -195,7 +195,12 @@ describe.each(states())('%s', (name, open) => {
       ['balance', 61],
       ['weekly allowance', 61],
       ['budget', 61],
-    ])('never cost more than the %s allows, and use it up', async (which, most) => {
+      // No request of ten fits any more, but one of five.
+      ['balance', 76],
+      ['weekly allowance', 76],
+      ['budget', 76],
+    ])('never cost more than the %s allows, and use it up: %i', async (which, most) => {
+      const usable = most - (most % price)
       const target = bulkTarget(which === 'balance' ? most : 10_000)
       if (which === 'weekly allowance') target.allowance = most
       const { part, run: now } = await machine(domainsOf(60))
@@ -203,16 +208,16 @@ describe.each(states())('%s', (name, open) => {
       const { stopped } = await ended
       expect([stopped?.exit_code, target.spent(), credits(rows())]).toEqual([
         { balance: 4, 'weekly allowance': 5, budget: 12 }[which],
-        60,
-        60,
+        usable,
+        usable,
       ])
       // The one that stops the run is asked for by itself.
       if (which === 'balance') expect(target.refused).toBe(1)
       if (which === 'budget') expect(target.refused).toBe(0)
-      expect(await now()).toMatchObject({ status: 'stopped', credits: 60, reserved: 0 })
+      expect(await now()).toMatchObject({ status: 'stopped', credits: usable, reserved: 0 })
       target.credits = target.allowance = 10_000
       const again = await part(target)
-      expect(await again.ended).toMatchObject({ found: 60, credits: 180, credits_before: 60 })
+      expect(await again.ended).toMatchObject({ found: 60, credits: 180, credits_before: usable })
       expect([...target.paid.values()].every((times) => times === 1)).toBe(true)
     })
 
