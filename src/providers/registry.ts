@@ -217,6 +217,12 @@ const enoughAnswers = 10
 export const kindsOf = ({ definition }: StoredProvider): ProviderKind[] =>
   Object.keys((definition as { readonly kinds: object }).kinds) as ProviderKind[]
 
+/** Returns what a provider can be asked for, with its search. */
+export const abilitiesOf = (provider: StoredProvider): string[] => [
+  ...kindsOf(provider),
+  ...((provider.definition as ProviderFile).search ? ['search'] : []),
+]
+
 async function refuseName(tx: Connection, workspaceId: string, name: string): Promise<never> {
   const known = (await listProviders(tx, workspaceId)).map((one) => one.name)
   throw new Refusal('provider.none', { name, meant: nearest(name, known), known })

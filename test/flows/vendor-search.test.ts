@@ -146,6 +146,8 @@ it('says what its search asks, and leaves out whom the workspace suppresses', as
   })
   expect((await here.run('providers show acme', { terminal: true })).stdout).toContain('at most 2 a page')
   expect((await here.run('providers test acme')).code).toBe(2)
+  const listed = await here.json<{ name: string; kinds: string[] }[]>('providers list')
+  expect(listed.find(({ name }) => name === 'acme')?.kinds).toEqual(['search'])
   await here.run('suppress add b@acme.example')
   expect((await run()).code).toBe(0)
   expect(names()).toEqual(['A', 'C', 'D', 'E'])

@@ -43,10 +43,10 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
           const registry = await openRegistry(context)
           const [providers, orders] = [await registry.list(), await registry.orders()]
           const workspaceId = await registry.workspaceId()
-          const { kindsOf } = await import('../../../providers/registry.js')
+          const { abilitiesOf } = await import('../../../providers/registry.js')
           const rows = providers.map((provider) => ({
             name: provider.name,
-            kinds: kindsOf(provider),
+            kinds: abilitiesOf(provider),
             state: stateOf(context, provider, workspaceId),
             base_url: (provider.definition as { readonly base_url: string }).base_url,
             orders: orders.flatMap(({ kind, names, condition }) => {
@@ -101,7 +101,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .withOptions(addOptions)
       .printResult(async (context, { args: [source = ''], options }) => {
         requireLocal(context)
-        const { checkKey, checkProvider, checkWebhookSecret, kindsOf } = await import(
+        const { abilitiesOf, checkKey, checkProvider, checkWebhookSecret } = await import(
           '../../../providers/registry.js'
         )
         const { allowTarget = [] } = options
@@ -118,7 +118,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         const secretName = webhookSecretName(keyName)
         if (secret !== undefined) storeKey(context, secretName, secret)
         else forgetKey(context, secretName)
-        return { added: added.name, kinds: kindsOf(added) }
+        return { added: added.name, kinds: abilitiesOf(added) }
       }),
     command('remove', 'Remove a provider, and forget its key')
       .argument('<name>', 'its name')
