@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import {
@@ -148,7 +149,7 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
     const { records, account, connector } = await openCrm(context, crm, signal)
     await holdRun(context, records.locks, lockOf(account), { of: 'lock', name: lockOf(account) })
     const progress = await startProgress(context, ({ rows }) => `${countOf(rows, 'record', 'records')} read`)
-    context.onClose(capYoungGeneration())
+    context.onClose(capHeap())
     let before = 0
     let last = 0
     const onRecords = (read: number) => {
@@ -169,6 +170,19 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
       )
     return pulled.map((one) => ({ crm, ...one }))
   })
+
+/**
+ * Keeps V8's heap near what is in use, also its old generation: with answers of a CRM it else takes 60 MB more for a file of
+ * 100,000 rows than for one of 10,000, and is no faster. Returns what ends this.
+ */
+export function capHeap(): () => void {
+  const stopWatching = capYoungGeneration()
+  setFlagsFromString('--heap-growing-percent=30')
+  return () => {
+    stopWatching()
+    setFlagsFromString('--heap-growing-percent=0')
+  }
+}
 
 /** The lock of an account: one pull or push at a time. */
 export const lockOf = ({ crm, account }: Pick<StoredAccount, 'crm' | 'account'>): string =>
