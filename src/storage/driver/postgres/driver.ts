@@ -48,7 +48,8 @@ const maxWriters = 5
 const maxReaders = 3
 /** Connections on which short tasks of different scopes share commits. The first takes them all, the next when it is late. */
 const sharedWriters = 3
-const lateMs = 50
+/** When a group counts as late, and what comes goes to the next queue. A search among reads may take long. */
+const lateMs = { read: 5, write: 50 }
 /** Maximum number of tasks in one commit, and of idle queues that are kept. */
 const groupSize = 64
 /** Turns of the event loop that a group waits for more tasks: with one, half as many share a commit. */
@@ -134,7 +135,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   ): Promise<T> => {
     const own = alone.get(scope)
     if (length !== 'short' || (own && !own.isIdle())) return aloneIn(scope).run(work)
-    const place = places.get(scope) ?? { queue: inTime(shared), tasks: 0 }
+    const place = places.get(scope) ?? { queue: inTime(shared, lateMs.write), tasks: 0 }
     places.set(scope, place)
     place.tasks++
     return place.queue.run(work, scope).finally(() => {
@@ -144,13 +145,13 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
   return {
     dialect: postgresDialect,
-    read: (work) => translateErrors(inTime(reads).run(work)),
-    find: (sql, text) => translateErrors(inTime(reads).find(sql, text)),
-    readShared: (name, work) => translateErrors(inTime(reads).share(name, work)),
+    read: (work) => translateErrors(inTime(reads, lateMs.read).run(work)),
+    find: (sql, text) => translateErrors(inTime(reads, lateMs.read).find(sql, text)),
+    readShared: (name, work) => translateErrors(inTime(reads, lateMs.read).share(name, work)),
     transaction: (work, scope = '', length) => translateErrors(write(work, scope, length)),
     set: async () => {},
     flush: async () => {},
-    requireWritable: () => translateErrors(inTime(reads).run(requireWritable)),
+    requireWritable: () => translateErrors(inTime(reads, lateMs.read).run(requireWritable)),
     aheadMs: () => clock.aheadMs(),
     onWork: notifications.listen,
     close: async () => {
@@ -342,8 +343,8 @@ const lockOf = (schema: string, scope: string): bigint =>
     .readBigInt64BE()
 
 /** Returns the first queue whose group is not late, so that groups are large; if all are, the one with the fewest tasks. */
-const inTime = (queues: readonly CommitQueue[]): CommitQueue =>
-  queues.find((queue) => queue.runningMs < lateMs) ??
+const inTime = (queues: readonly CommitQueue[], late: number): CommitQueue =>
+  queues.find((queue) => queue.runningMs < late) ??
   queues.reduce((best, queue) => (queue.load < best.load ? queue : best))
 
 const minReconnectMs = 500

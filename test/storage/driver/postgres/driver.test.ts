@@ -305,6 +305,24 @@ describe('batched reads', () => {
   })
 })
 
+describe('reads', () => {
+  it('are not kept waiting by one that takes long', async () => {
+    const client = new pg.Client({ host: schema.folder, port: 5432, user: 'postgres', database: 'postgres' })
+    await client.connect()
+    const lock = `SELECT pg_advisory_xact_lock(hashtext('${schema.name}'))`
+    await client.query(`BEGIN; ${lock}`)
+    const slow = driver.read((connection) => connection.get(lock))
+    const began = performance.now()
+    let written = 0
+    while (performance.now() - began < 20) await add(++written)
+    const counted = await driver.read((connection) => connection.get('SELECT count(*) AS n FROM t'))
+    expect(counted).toEqual({ n: written })
+    await client.query('COMMIT')
+    await slow
+    await client.end()
+  })
+})
+
 describe('a lost connection', () => {
   it('before the commit runs the transaction again', async () => {
     way.cutAt('INSERT INTO t', 'before')
