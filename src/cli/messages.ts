@@ -387,6 +387,7 @@ const messages: Readonly<Record<string, Message>> = {
   'flow.no_input': { text: 'The search of the input was refused: {error}.', exit: ({ status }) => (status === 'invalid' ? exitCodes.usage : exitCodes.unreachable) },
   'flow.no_kind': { text: 'This {what} says nothing.', hint: 'It can be: {kinds}' },
   'flow.no_limit': { text: 'limit is missing.', hint: ({ isPriced }) => `Give the most records, such as limit: 3. Each ${isPriced === true ? 'costs credits' : 'counts against a quota'}.` },
+  'flow.since_companies': { text: 'since takes people whom no run has looked up, but the first step, {operation}, looks up their companies: a new person at a known company would be left out.', hint: 'Begin with a step that looks up people.' },
   'flow.no_since': { text: 'since needs a step that looks rows up.', hint: 'It leaves out the rows that this step has had.' },
   'flow.no_steps': { text: 'steps needs a list of steps.', hint: 'For example: steps: [accounts.enrich]' },
   'flow.no_table': { text: '{path} writes no CSV file or workbook that can be read.' },

@@ -231,6 +231,7 @@ class Reader {
     const steps: Step[] = []
     const search = input?.kind === 'provider' ? await this.#search(input) : undefined
     let shape = input && startOf(input, table, search)
+    const about = shape?.about
     for (const [at, written] of Array.isArray(given.steps) ? given.steps.entries() : []) {
       const read = await this.#readStep(written, ['steps', at], shape)
       shape = read?.after
@@ -240,6 +241,11 @@ class Reader {
       this.#add(['steps'], 'no_steps')
     this.#step = undefined
     if (since !== undefined && steps.length > 0 && steps.every(isRowStep)) this.#add(['since'], 'no_since')
+    const first = steps.find((step) => !isRowStep(step))
+    // Rows are known by what their first step looks up: people of a known company would never be new.
+    if (since !== undefined && about === 'people' && first?.kind === 'lookup')
+      if (first.operation.batch?.identity === 'company')
+        this.#add(['since'], 'since_companies', { operation: first.operation.id })
     const outputs = this.#outputs(given.output, shape)
     if (!input || !shape) return undefined
     const skipKnown = (typeof skip_known === 'string' ? [skip_known] : skip_known).map(this.files.toList)

@@ -57,6 +57,20 @@ describe('a flow that takes what is new since its last run', () => {
     await ends(here.run('flow run flow.yaml'), 0, '4 known from earlier runs')
   })
 
+  it('is refused over people whose companies are looked up first, since new people at known companies would be left out', async () => {
+    await stocked(here.run, 5)
+    here.write('list.csv', 'Vorname,Nachname,Website\nLenya,Hertel,company-0.example\n')
+    const flow = (step: string) =>
+      here.write(
+        'flow.yaml',
+        `name: flow\ninput: { csv: list.csv }\nsteps: [${step}]\noutput: { csv: out.csv }\nsince: last_run\n`,
+      )
+    flow('accounts.enrich')
+    await ends(here.run('flow check flow.yaml'), 2, 'a new person at a known company would be left out')
+    flow('leads.enrich, accounts.enrich')
+    await ends(here.run('flow check flow.yaml'), 0)
+  })
+
   it('is quoted by what became of its new rows, not of those that it knew', async () => {
     await stocked(here.run, 60)
     const companies = (count: number) => here.write('list.csv', `Website\n${rows(count).join('\n')}\n`)
