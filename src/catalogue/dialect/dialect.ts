@@ -44,6 +44,11 @@ export interface CatalogueDialect {
   readonly load: {
     /** Gives the connection more memory; until `end`, commits are not durable one by one. Absent where other machines share it. */
     begin?(driver: Driver): Promise<void>
+    /**
+     * Drops the indexes of an empty table that are written at random places, and returns the statements that make them again.
+     * Absent where other machines share the database.
+     */
+    dropIndexes?(connection: Connection, table: string): Promise<string[]>
     end(driver: Driver, tables: readonly string[]): Promise<void>
     /** Removes what the database remembers of deleted rows. */
     forgetDeletedRows(driver: Driver, tables: readonly string[]): Promise<void>

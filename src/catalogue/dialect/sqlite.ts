@@ -95,8 +95,17 @@ async function setAll(driver: Driver, settings: readonly string[]): Promise<void
 
 const textTables = `SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE % USING fts5%'`
 
+// Those of keys and ids grow at their ends.
+const randomIndexes = `SELECT name, sql FROM sqlite_schema
+  WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL AND name NOT LIKE '%_facts' AND name NOT LIKE '%_by_id'`
+
 export const sqliteLoad: CatalogueDialect['load'] = {
   begin: (driver) => setAll(driver, bulkSettings),
+  async dropIndexes(connection, table) {
+    const indexes = await connection.all<{ name: string; sql: string }>(randomIndexes, table)
+    for (const { name } of indexes) await connection.exec(`DROP INDEX ${name}`)
+    return indexes.map(({ sql }) => sql)
+  },
   end: (driver) => setAll(driver, durableSettings),
   // Words stay in the index until its segments are merged.
   forgetDeletedRows: (driver) =>

@@ -5,7 +5,7 @@ import type { Fields } from '../../api/values/objects.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import { uncalculatedNotes } from '../../csv/uncalculated.js'
 import { isInvalid } from '../../identity/readers.js'
-import type { Driver } from '../../storage/driver/connection.js'
+import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { FileColumns, ImportOptions, InputRow, RecordKind, RejectedRecord } from '../kinds/kind.js'
 import type { OpenSet } from '../open-data/sets.js'
@@ -25,6 +25,7 @@ import {
   toDryRunTarget,
   toImportTarget,
 } from '../write/import-context.js'
+import { FirstLoad } from './first-load.js'
 import {
   type PreparedBatch,
   type PreparedByKind,
@@ -101,28 +102,80 @@ async function importBatches(
   const { driver, clock } = ports
   const { load } = dialectOf(driver)
   let isBulk = false
-  const transact = (take: TakePortions, open: OpenFile) =>
-    driver.transaction(async (connection) => {
+  let first: FirstLoad | undefined | 'none'
+  const within =
+    (connection: Connection, withStored = true) =>
+    async (take: TakePortions, open: OpenFile) => {
       const target = toImportTarget(connection, (of, changes) =>
         noteSample(ports.origin, connection, of, changes),
       )
       const source = open && (await noteSource(connection, open.set, open.snapshot, clock.now()))
-      const taken = await take(target, open && source !== undefined ? { ...open, source } : undefined)
+      const taken = await take(
+        withStored ? target : { ...target, readRows: async () => [] },
+        open && source !== undefined ? { ...open, source } : undefined,
+      )
       await countOrigins(ports.origin, connection, kind, taken.own, clock.now())
       return taken
-    })
+    }
+  const transact = (take: TakePortions, open: OpenFile) =>
+    driver.transaction((connection) => within(connection)(take, open))
   const write = async (records: readonly PreparedRecord[], open: OpenFile) => {
-    if (records.length >= bulkRecords && !isBulk) {
+    const isFirst = open !== undefined && records.length > 0 && first === undefined
+    if (!isBulk && (records.length >= bulkRecords || isFirst)) {
       isBulk = true
       await load.begin?.(driver)
     }
-    return await takeRecords(kind, records, open, tally, ports, transact)
+    if (isFirst) first = (await FirstLoad.begin(driver)) ?? 'none'
+    if (!(first instanceof FirstLoad)) return await takeRecords(kind, records, open, tally, ports, transact)
+    const added = first.hasIndexes ? records : await first.takeNew(records)
+    return await takeRecords(kind, added, open, tally, ports, within(first.connection, first.hasIndexes))
   }
   try {
-    return await takeBatches(batches, tally, write, options)
+    const all = withLater(batches, () => (first instanceof FirstLoad ? first : undefined))
+    const report = await takeBatches(all, tally, write, options)
+    if (first instanceof FirstLoad) await first.commit()
+    return report
+  } catch (error) {
+    if (!(first instanceof FirstLoad)) throw error
+    if (first.isComplete) {
+      await first.commit()
+      throw error
+    }
+    await first.rollback(error)
+    throw withoutReport(error)
   } finally {
     if (isBulk) await load.end(driver, filledTables[kind])
   }
+}
+
+/** The batches of a file, and behind them what a first load has kept for later, also where the file cannot be read to its end. */
+async function* withLater(
+  batches: AsyncIterable<PreparedBatch>,
+  loadOf: () => FirstLoad | undefined,
+): AsyncGenerator<PreparedBatch> {
+  let failure: { readonly error: unknown } | undefined
+  let columns: FileColumns = { mapping: {}, ignored: [] }
+  try {
+    for await (const batch of batches) {
+      columns = batch.columns
+      yield batch
+    }
+  } catch (error) {
+    failure = { error }
+  }
+  for await (const records of loadOf()?.takeLater(laterSize) ?? [])
+    yield { records, rejected: [], leftOut: [], columns }
+  if (failure) throw failure.error
+}
+
+/** How many of the records that a first load has kept for later are taken at once. */
+const laterSize = 1_000
+
+/** Returns the error of a first load that was undone: nothing was imported before it. */
+function withoutReport(error: unknown): unknown {
+  if (!(error instanceof Refusal) || error instanceof ApiError) return error
+  const { report: _, ...details } = error.details
+  return new Refusal(error.code, details)
 }
 
 /** Takes the records of a file, and reports them. `take` counts them in the tally, and returns those that it rejects. */

@@ -42,7 +42,7 @@ export interface PreparedBatch {
 const batchSize = 5_000
 
 /** The same of open data: the more of millions of rows share a transaction, the seldomer pages of indexes are written. */
-const openBatchSize = 12_000
+const openBatchSize = 6_000
 
 /** Creates the function that prepares the records of a file. It throws `Refusal` when a record is invalid. */
 const preparers = {

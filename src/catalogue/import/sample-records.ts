@@ -23,6 +23,7 @@ export async function noteSample(
   kind: RecordKind,
   changes: readonly Change[],
 ): Promise<void> {
+  if (origin === 'own' && !(await hasNoted(connection, kind))) return
   const byKey = Map.groupBy(changes, ({ row }) => row.key)
   // A row that these changes add may be changed by a later one of them.
   const replaced = [...byKey].flatMap(([key, [first]]) => (first?.before ? key : []))
@@ -51,6 +52,16 @@ export async function noteSample(
     return noted.has(key) ? [] : [[kind, key, own ? JSON.stringify(own) : null]]
   })
   if (rows.length > 0) await connection.dialect.insertRows(connection, noteSql, rows)
+}
+
+/** Whether the sample wrote records of a kind, as it was when the transaction began: own data adds none of them. */
+async function hasNoted(connection: Connection, kind: RecordKind): Promise<boolean> {
+  const name = `sample_records ${kind}`
+  if (!connection.known.has(name)) {
+    const one = await connection.get('SELECT key FROM sample_records WHERE kind = ? LIMIT 1', kind)
+    connection.known.set(name, one !== undefined)
+  }
+  return connection.known.get(name) === true
 }
 
 const employerFields = ['company_domain', 'company_network_url', 'company_network_id', 'company_name']

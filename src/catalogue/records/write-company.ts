@@ -244,6 +244,14 @@ class CompaniesInImport {
       open !== undefined &&
       (source === now || this.#snapshots.get(source)?.name === open.name)
     const isAlone = !there && (open ? isSameSet(before.source) : before.source === null)
+    const source = open && (before.source === null || isSameSet(before.source)) ? now : before.source
+    const countedFrom = (replaced: readonly number[]) =>
+      open ? [[open.source, 1] as const, ...replaced.map((from) => [from, -1] as const)] : []
+    // Nobody else says anything: what each says need not be told apart.
+    if (isAlone) {
+      const counted = countedFrom(before.source === null ? [] : [before.source])
+      return { replaces: open !== undefined, source, statements: undefined, counted }
+    }
     const earlier = there ?? [[before.source, withoutId(before.record)] as const]
     const others = earlier.filter(([source]) => !isSameSet(source))
     const replaced = earlier.flatMap(([source]) => (source !== null && isSameSet(source) ? [source] : []))
@@ -257,14 +265,12 @@ class CompaniesInImport {
     const at = earlier.findIndex(([source]) => isSameSet(source))
     const place = at < 0 ? others.length : at
     return {
-      replaces: isAlone && open !== undefined,
-      source: open && (before.source === null || isSameSet(before.source)) ? now : before.source,
-      statements: isAlone
-        ? undefined
-        : open
-          ? others.toSpliced(place, 0, said)
-          : [...earlier.filter((one) => !own.includes(one)), said],
-      counted: open ? [[open.source, 1] as const, ...replaced.map((source) => [source, -1] as const)] : [],
+      replaces: false,
+      source,
+      statements: open
+        ? others.toSpliced(place, 0, said)
+        : [...earlier.filter((one) => !own.includes(one)), said],
+      counted: countedFrom(replaced),
     }
   }
 

@@ -21,6 +21,8 @@ const sqliteWords = {
   clustered: ' STRICT, WITHOUT ROWID',
   /** Follows a text that no other row may have. In PostgreSQL a constraint for long texts is added to the table. */
   sole: ' UNIQUE',
+  /** Follows the domain of a company, which SQLite has an index for: one that a first load makes at its end. */
+  single: '',
 }
 
 // Long texts are looked up by hash indexes, because B-tree indexes refuse them.
@@ -35,6 +37,7 @@ const postgresWords: typeof sqliteWords = {
   strict: '',
   clustered: '',
   sole: '',
+  single: ' UNIQUE',
 }
 
 export const catalogueSchema: Schema = {

@@ -1,6 +1,7 @@
 -- The indexes `*_facts` contain every column that searches filter by, after the key, so that a search reads only them, in
 -- key order. Searches name them, so they must always exist. The column after the key is never compared with a list of
 -- values: SQLite would look up each of them.
+CREATE UNIQUE INDEX companies_by_domain ON companies (domain);
 CREATE INDEX companies_by_network_id ON companies (network_id) WHERE network_id IS NOT NULL;
 CREATE INDEX companies_by_slug ON companies (slug) WHERE slug IS NOT NULL;
 CREATE INDEX companies_by_name ON companies (name);

@@ -1,7 +1,7 @@
 -- A record is stored as JSON without its absent keys, beside the columns that it is found or filtered by.
 CREATE TABLE companies (
   key {int} PRIMARY KEY,
-  domain {text} UNIQUE,
+  domain {text}{single},
   network_id {text},
   slug {text},
   name {text},
