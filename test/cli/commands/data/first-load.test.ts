@@ -96,7 +96,7 @@ describe('open data that fills an empty catalogue', () => {
       rejected: at.read('no.csv'),
       sources: (stats as { sources: { companies: number }[] }).sources.map(({ companies: count }) => count),
       companies: companies
-        .filter(({ domain }) => domain !== 'tat.example')
+        .filter(({ domain }) => domain !== 'there.example')
         .map(({ id, ...company }) => company)
         .sort((one, other) => String(one.domain).localeCompare(String(other.domain))),
     }
