@@ -1,11 +1,12 @@
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import type { PreparedCompany } from '../records/headcount.js'
+import type { CompanyKeys } from '../records/match-company.js'
 import type { PreparedRecord } from './prepare.js'
 
 /**
- * Open data that fills an empty table of companies, in one transaction (decision 15). The indexes that would be written at
- * random places are made at its end, by sorting. Until then a filter knows the keys of what was added: a company that has
+ * Open data that fills a table of no or few companies, in one transaction (decision 15). The indexes that would be written at
+ * random places are made at its end, by sorting. Until then a filter knows the keys of what is there: a company that has
  * none of them is new, and whoever may be known already waits for the indexes. A load that fails or is killed has changed
  * nothing.
  */
@@ -23,25 +24,40 @@ export class FirstLoad {
     private readonly committed: Promise<void>,
   ) {}
 
-  /** Begins a load; returns `undefined` where there are companies already, or where other machines share the database. */
-  static async begin(driver: Driver): Promise<FirstLoad | undefined> {
+  /** Begins a load; returns `undefined` where there are more than so many companies, or where other machines share the database. */
+  static async begin(driver: Driver, most: number): Promise<FirstLoad | undefined> {
     const { dropIndexes } = dialectOf(driver).load
-    const isEmpty = async (connection: Connection) =>
-      (await connection.get('SELECT key FROM companies LIMIT 1')) === undefined
-    if (!dropIndexes || !(await driver.read(isEmpty))) return undefined
+    const isFew = async (connection: Connection) =>
+      (await connection.get('SELECT key FROM companies LIMIT 1 OFFSET ?', most)) === undefined
+    if (!dropIndexes || !(await driver.read(isFew))) return undefined
     const begun = Promise.withResolvers<FirstLoad | undefined>()
     const finish = Promise.withResolvers<void>()
     let starts = 0
     const committed: Promise<void> = driver.transaction(async (connection) => {
       if (++starts > 1) throw new Error('A first load cannot run twice')
-      if (!(await isEmpty(connection))) return begun.resolve(undefined)
+      if (!(await isFew(connection))) return begun.resolve(undefined)
       const indexes = await dropIndexes(connection, 'companies')
       await connection.exec(createLater)
-      begun.resolve(new FirstLoad(connection, indexes, finish, committed))
+      const load = new FirstLoad(connection, indexes, finish, committed)
+      await load.#addStored()
+      begun.resolve(load)
       await finish.promise
     })
     committed.catch(begun.reject)
     return begun.promise
+  }
+
+  async #addStored(): Promise<void> {
+    for (let after = 0; ; ) {
+      const rows = await this.connection.all<CompanyKeys & { readonly key: number }>(readKeys, after, 1_000)
+      for (const { domain, network_id, slug } of rows) {
+        if (domain !== null) this.#keys.add(`d${domain}`)
+        if (network_id !== null) this.#keys.add(`i${network_id}`)
+        if (slug !== null) this.#keys.add(`s${slug}`)
+      }
+      if (rows.length < 1_000) break
+      after = rows.at(-1)?.key ?? after
+    }
   }
 
   /** Returns the records that are certainly new, and keeps the others for later. */
@@ -86,6 +102,7 @@ export class FirstLoad {
   }
 }
 
+const readKeys = 'SELECT key, domain, network_id, slug FROM companies WHERE key > ? ORDER BY key LIMIT ?'
 const createLater = 'CREATE TEMP TABLE later (key INTEGER PRIMARY KEY, record TEXT NOT NULL)'
 const keepLater = 'INSERT INTO temp.later (record) VALUES (?)'
 const readLater = 'SELECT key, record FROM temp.later WHERE key > ? ORDER BY key LIMIT ?'

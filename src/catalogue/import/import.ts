@@ -125,7 +125,9 @@ async function importBatches(
       isBulk = true
       await load.begin?.(driver)
     }
-    if (isFirst) first = (await FirstLoad.begin(driver)) ?? 'none'
+    // A short file is no reason to make indexes anew.
+    const most = records.length >= bulkRecords ? fewCompanies : 0
+    if (isFirst) first = (await FirstLoad.begin(driver, most)) ?? 'none'
     if (!(first instanceof FirstLoad)) return await takeRecords(kind, records, open, tally, ports, transact)
     const added = first.hasIndexes ? records : await first.takeNew(records)
     return await takeRecords(kind, added, open, tally, ports, within(first.connection, first.hasIndexes))
@@ -147,6 +149,9 @@ async function importBatches(
     if (isBulk) await load.end(driver, filledTables[kind])
   }
 }
+
+/** So many companies may be there before much open data is loaded: their indexes are made again within a second or two. */
+const fewCompanies = 200_000
 
 /** The batches of a file, and behind them what a first load has kept for later, also where the file cannot be read to its end. */
 async function* withLater(

@@ -14,8 +14,11 @@ const here = perTest(machine)
 const header = 'country,founded,id,industry,linkedin_url,locality,name,region,size,website\n'
 const row = (name: string, slug: string, domain: string, more: { city?: string; founded?: string } = {}) =>
   `germany,${more.founded ?? ''},x,retail,${slug && `linkedin.com/company/${slug}`},${more.city ?? ''},${name},,1-10,${domain}\n`
-const rows = (count: number) =>
-  Array.from({ length: count }, (_, at) => row(`firm ${at}`, `firm-${at}`, `firm-${at}.example`)).join('')
+const rows = (count: number, from = 0) =>
+  Array.from({ length: count - from }, (_, at) => {
+    const number = from + at
+    return row(`firm ${number}`, `firm-${number}`, `firm-${number}.example`)
+  }).join('')
 
 /** The catalogue as others see it, in a connection of its own. */
 function look<T>(at: (database: Database.Database) => T, home = here.home): T {
@@ -116,6 +119,37 @@ describe('open data that fills an empty catalogue', () => {
       expect(first.report).toMatchObject({ invalid: 1 })
     },
   )
+
+  it('completes the few companies that are there, as it does in portions', async () => {
+    const [one, other] = [here, machine()]
+    for (const at of [one, other]) {
+      at.write('own.csv', 'name,domain,headcount\nAlpha Inc.,alpha.example,70\nFirm,firm-1199.example,3\n')
+      await ends(at.run('data import companies own.csv'), 0)
+    }
+    const load = async (at: Machine, text: string) => {
+      at.write('open.csv', text)
+      const { stdout } = await at.run('data import companies open.csv --snapshot 2026-05-01 --json')
+      const { added, updated } = JSON.parse(stdout) as { added: number; updated: number }
+      return { added, updated }
+    }
+    const exported = async (at: Machine) => {
+      const { stdout } = await ends(at.run('data export companies --format ndjson'), 0)
+      return stdout
+        .replace(/"id":"[^"]*",/g, '')
+        .split('\n')
+        .sort()
+    }
+    expect(await load(one, file + rows(1_200))).toMatchObject({ added: 4 + 1_199 })
+    for (const portion of [file, header + rows(600), header + rows(1_200, 600)]) await load(other, portion)
+    expect(await exported(one)).toEqual(await exported(other))
+    expect(indexes(one.home)).toEqual(indexes(other.home))
+    expect(await one.json('accounts enrich --domain alpha.example')).toMatchObject({
+      name: 'Alpha Inc.',
+      headcount: 70,
+      city: 'Berlin',
+    })
+    other.remove()
+  })
 
   it('is there whole or not at all when the import is killed, and is imported by the same command', async () => {
     const { importing } = await importEndlessly()
