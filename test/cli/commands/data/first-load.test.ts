@@ -116,7 +116,7 @@ describe('open data that fills an empty catalogue', () => {
       expect(indexes(here.home)).toEqual(indexes(other.home))
       other.remove()
       expect(first.companies.map(({ domain }) => domain)).toContain('beta.example')
-      expect(first.report).toMatchObject({ invalid: 1 })
+      expect(first.report).toMatchObject({ rejected_total: 1 })
     },
   )
 
