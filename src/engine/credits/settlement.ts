@@ -78,8 +78,9 @@ export function settleRequest(
     })
 }
 
-/** Expired replies that a claim may delete; more than it adds, so that none stay. */
-const dropsPerClaim = 10
+/** Of so many claims that share a commit one deletes expired replies, and more than they add, so that none stay. */
+const claimsPerDrop = 10
+const dropsAtOnce = 20
 
 /** Returns the key in a header, bare or quoted; `undefined` when there is none. Throws 400 for an invalid one. */
 export function idempotencyKey(header: string | undefined): string | undefined {
@@ -122,10 +123,10 @@ export async function claimKey(
   const of = { workspaceId, key, token }
   const replay = await store.transaction(
     async (tx) => {
-      await dropReplies(tx, now - idempotencyTtlMs, dropsPerClaim)
-      const found = await findReply(tx, workspaceId, key)
+      await dropExpired(tx, now)
       const claim = { fingerprint, token, created_at: now }
-      if (!found && (await insertClaim(tx, of, claim))) return undefined
+      if (await insertClaim(tx, of, claim)) return undefined
+      const found = await findReply(tx, workspaceId, key)
       if (!found) throw inProgressError()
       if (!isFree(found, now)) return checkReplay(found, fingerprint)
       if (!(await replaceClaim(tx, { ...of, token: found.token }, claim))) throw inProgressError()
@@ -135,6 +136,12 @@ export async function claimKey(
     'short',
   )
   return replay ? { replay } : { claim: createKeyClaim(store, of) }
+}
+
+async function dropExpired(tx: Connection, now: number): Promise<void> {
+  const claims = (tx.known.get('claims') as number | undefined) ?? 0
+  tx.known.set('claims', claims + 1)
+  if (claims % claimsPerDrop === 0) await dropReplies(tx, now - idempotencyTtlMs, dropsAtOnce)
 }
 
 /** The error of a second request while the first one with the same key is running. */
