@@ -107,6 +107,9 @@ interface KeyNote {
   readonly sent: readonly number[]
 }
 
+/** The operation beside whose answers notes of keys are stored: a key is for one request of any operation. */
+const notesOf = 'contacts.get'
+
 const noteLifeMs = 30 * 86_400_000
 
 export type SingleLookups = ReturnType<typeof createSingleLookups>
@@ -622,29 +625,39 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     if (options.idempotencyKey === undefined)
       return { sent: missing, isReplay: false, settle: async () => {} }
     const identity = `request ${keyDigest(options)}`
-    const of = createHash('sha256').update(toCanonicalJson(input)).digest('hex')
-    const before = (await findNote(id, identity)) as KeyNote | undefined
+    const of = createHash('sha256')
+      .update(`${id} ${toCanonicalJson(input)}`)
+      .digest('hex')
+    const before = (await findNote(notesOf, identity)) as KeyNote | undefined
     const isReplay = before?.of !== undefined
     if (isReplay && before.of !== of) return toRefusal(new ApiError('idempotency_key_reused'), operation(id))
     const sent = isReplay ? before.sent : missing
-    if (!isReplay) await keepNote(id, identity, { of, sent })
+    if (!isReplay) await keepNote(notesOf, identity, { of, sent })
     return {
       sent,
       isReplay,
       settle: async ({ status, unknown }) => {
         const isRefused = status >= 400 && status < 500 && status !== 409 && !unknown
-        if (isRefused && !isReplay) await keepNote(id, identity, { sent: [] })
+        if (isRefused && !isReplay) await keepNote(notesOf, identity, { sent: [] })
       },
     }
   }
-  /** Returns options for a request that is made anew, under another key where only some of its items went under its own. */
-  const anewUnder = async (id: OperationId, input: Input, options: CallOptions): Promise<CallOptions> => {
+  /** Makes a request for several anew, under another key where only some of its items went under its own. */
+  const sendAnew = async (
+    id: OperationId,
+    input: Input,
+    options: CallOptions,
+    send: (options: CallOptions) => Promise<Reply>,
+  ): Promise<Reply> => {
     const { idempotencyKey: key } = options
-    if (!answersKeys || key === undefined) return options
-    const before = (await findNote(id, `request ${keyDigest(options)}`)) as KeyNote | undefined
+    if (!answersKeys || key === undefined) return send(options)
     const items = Array.isArray(input.contacts) ? input.contacts : inputsOfItems(input)
-    const isSame = before?.of === undefined || before.sent.length === items.length
-    return isSame ? options : { ...options, idempotencyKey: `${key.slice(0, 200)}-whole` }
+    const ofKey = await itemsOfKey(id, input, [...items.keys()], options)
+    if ('status' in ofKey) return ofKey
+    const isWhole = ofKey.sent.length === items.length
+    const reply = await send(isWhole ? options : { ...options, idempotencyKey: `${key.slice(0, 200)}-whole` })
+    await ofKey.settle(reply).catch(onFault)
+    return reply
   }
   /** Answers a request for several from the store, item by item, and sends the others. */
   const sendItems = async (
@@ -801,7 +814,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
         // What the target refuses as it stands is refused by the target, whatever of it is stored.
         if ((item || isWork || isSeveral) && !isWellFormed(await shapeOf(id), input))
           return isWork || isSeveral ? startAnew(caller, id, input, options) : caller.call(id, input, options)
-        if (item && !isAnswered(options)) return caller.call(id, input, await anewUnder(id, input, options))
+        if (item && !isAnswered(options))
+          return sendAnew(id, input, options, (anew) => caller.call(id, input, anew))
         if (item) {
           const askItems = () => recallItems(caller, item, id, input, options)
           return askItems().catch((error: unknown) => {
@@ -815,8 +829,9 @@ export function createSingleLookups(ports: SingleLookupPorts) {
             return inLine(await shared.linesOf(input, options), () =>
               shared.beginBulk(caller, id, input, options),
             )
-          const anew = await anewUnder(id, input, options)
-          return shared.beginAnew((rest) => startAnew(caller, id, rest, anew), input, anew)
+          return sendAnew(id, input, options, (anew) =>
+            shared.beginAnew((rest) => startAnew(caller, id, rest, anew), input, anew),
+          )
         }
         if (isWork && !isAnswered(options)) return startAnew(caller, id, input, options)
         const asked = !isAnswered(options)

@@ -382,6 +382,7 @@ describe('work that members of a proxy start', () => {
         [[dan, contact, cid], {}],
         [[dan, contact], {}],
         [contacts, { enrichment_type: ['phone'] }],
+        [contacts, { webhook_url: 'https://hooks.example/x' }],
       ] as const) {
         const other = await bulk(you, key, others, fields)
         expect([other.status, other.json()]).toMatchObject([409, { code: 'idempotency_key_reused' }])

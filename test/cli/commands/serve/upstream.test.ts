@@ -162,7 +162,7 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
   })
 
   it('refuses a key that was used for another lookup, whether that was answered from the store or not', async () => {
-    const { server, lookUp, other, spent, domain } = await both()
+    const { server, baseUrl, lookUp, other, spent, domain } = await both()
     await server.machine.fill('companies', 'name,domain\nA,a-one.example\nB,b-two.example\n')
     for (const one of [domain, 'a-one.example']) await lookUp(undefined, {}, one)
     const before = await spent()
@@ -181,6 +181,15 @@ describe.each(places())('what the members of a governed proxy have paid for, kep
       [domain, 'a-one.example'].map((what) => lookUp(other, { 'idempotency-key': 'at-once' }, what)),
     )
     expect([one?.status, two?.status].sort()).toEqual([200, 409])
+    // A key is for one request of whatever operation.
+    const accounts = [{ domain }, { domain: 'a-one.example' }]
+    const several = await ask(
+      { baseUrl, key: other },
+      '/accounts/bulk_enrich',
+      { accounts },
+      { 'idempotency-key': 'stored' },
+    )
+    expect(several.status).toBe(409)
     expect((await spent()) - before).toBe(1)
   })
 
