@@ -119,9 +119,15 @@ function refusal(
   }
 }
 
-/** Whether a refusal is in the words of this API; a 404 may as well be a page of a proxy. */
+/** What the answers of web frameworks and gateways have, which know of no route there. */
+const ofFrameworks = ['timestamp', 'path', 'statusCode', 'exception', 'trace', 'instance', 'request_url']
+
+/** Whether a refusal is in the words of this API; a 404 may as well be one of a proxy or of a framework, or a page. */
 const isOwnRefusal = (read: Read): boolean =>
-  !('problem' in read) && isObject(read.value) && read.value.error !== undefined
+  !('problem' in read) &&
+  isObject(read.value) &&
+  read.value.error !== undefined &&
+  !ofFrameworks.some((field) => Object.hasOwn(read.value as Fields, field))
 
 const shortText = 200
 

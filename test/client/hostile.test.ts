@@ -143,6 +143,18 @@ describe('an answer that is none of this API', () => {
   it.each([
     [404, '<html>no such page</html>', 'with 404, and not as this API does'],
     [404, '{"detail":"Not Found"}', 'with 404, and not as this API does'],
+    [
+      404,
+      '{"timestamp":"2026-11-29T10:00:00Z","status":404,"error":"Not Found","path":"/x"}',
+      'with 404, and not as this API does',
+    ],
+    [
+      404,
+      '{"statusCode":404,"message":"Cannot POST /x","error":"Not Found"}',
+      'with 404, and not as this API does',
+    ],
+    [200, '{"results":[]}', 'with something else than a record'],
+    [200, '{"results":[],"total":null}', 'with something else than a record'],
     [202, '{"status":"accepted"}', 'with 202 (accepted) and no result'],
     [200, '{"data":{"id":"1","name":"Acme"}}', 'with its result inside "data"'],
     [200, '{"status":"ok"}', 'with something else than a record'],
@@ -157,6 +169,15 @@ describe('an answer that is none of this API', () => {
     expect(reply).toMatchObject({ status: 502, unusable: body })
     expect((reply.body as { error: string }).error).toContain(reason)
   })
+
+  it.each(['{"results":[]}', '{"ok":true}'])(
+    'is not taken for contact data that was not found: %s',
+    async (body) => {
+      const caller = await against(says(200, body))
+      const contact = { firstname: 'Jo', lastname: 'Doe', domain: 'acme.example', enrichment_type: ['email'] }
+      expect(await caller.call('contacts.enrich_sync', contact)).toMatchObject({ status: 502, unknown: true })
+    },
+  )
 
   it.each(operations().filter(({ method }) => method !== 'DELETE'))(
     'is not taken for a result where it has the result inside something else: $id',

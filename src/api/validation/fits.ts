@@ -67,12 +67,12 @@ export function strangenessOf(operation: Operation, { output }: OutputShape, sta
       ? undefined
       : `without ${list}`
   const known = bare(output)
-  if (operation.needs !== 'unit' || !(known instanceof z.ZodObject) || !resolvesNothing(operation, body))
-    return undefined
+  if (!(known instanceof z.ZodObject) || !resolvesNothing(operation, body)) return undefined
+  if (operation.needs !== 'unit' && operation.needs !== 'types') return undefined
   const says = [body.message, body.error].some((text) => typeof text === 'string' && saysNothingFound(text))
-  const isOwn = Object.keys(body).every((field) => !isFilled(body[field]) || field === 'custom')
-  const names = resultFields.some((field) => Object.hasOwn(body, field))
-  return says || isOwn || names ? undefined : 'with something else than a record'
+  const names = [...resultFields, 'enrichment_id'].some((field) => Object.hasOwn(body, field))
+  const isBare = Object.keys(body).every((field) => field === 'custom')
+  return says || names || isBare ? undefined : 'with something else than a record'
 }
 
 /** Returns why what was read for nothing is no answer: it has fields, and none of this API's. */
