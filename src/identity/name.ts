@@ -168,7 +168,7 @@ const certainForm =
   /^(?:gmbh|ag|kg|ohg|gbr|inc|ltd|llc|llp|plc|corp|limited|corporation|incorporated|sarl|srl|eurl|company)$/
 
 /** Whether a text is the name of a company, team or department, or of nobody. */
-function isNobody(text: string): boolean {
+export function isNobody(text: string): boolean {
   const written = text.split(/[\s,/&]+/).filter((word) => /\p{L}/u.test(word))
   const words = written.map(foldText)
   const [first = '', last = ''] = [words[0], words.at(-1)]

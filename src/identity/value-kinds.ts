@@ -246,6 +246,15 @@ function fitPeople(cells: readonly string[], names: readonly (readonly string[])
   return fitting.length * 2 >= cells.length
 }
 
+/** Whether most addresses have the name of a person, as `jane.doe@…` and `jane@…` have, and `info@…` has not. */
+export const arePersonal = (cells: readonly string[] = []): boolean =>
+  cells.filter((cell) => {
+    const [box = ''] = (toEmail(cell) ?? '').split('@')
+    return /^\p{L}+[._-]\p{L}{2,}$/u.test(box) || isGivenName(box)
+  }).length *
+    2 >
+  cells.length
+
 /** Whether at least two in three websites, and two of them, have the name of a company in the same row. */
 function fitNames(cells: readonly string[], names: readonly string[]): boolean {
   // Columns with blank cells have lost their rows.
@@ -373,6 +382,9 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
   if (isInternalSite(cell))
     return "must be a company's own website: an IP address, a tunnel, a reserved name or one in a private network is none"
+  const domain = toDomain(cell)
+  if (kind !== 'email' && domain !== undefined && mayBeOwn(cell, domain))
+    return "may be a page of a search engine, map or archive: give the company's first page, or its name in another column"
   return "must be a company's own: pages of social networks, directories and search engines, short links and free email identify none"
 }
 
@@ -715,6 +727,13 @@ function isToolPage(text: string, domain: string): boolean {
   const bare = text.trim().replace(beforeHost, '')
   return (isOfTool && !ownPage.test(bare)) || anyTool.test(bare)
 }
+
+/** Whether a text at a domain looks like a page of a tool, at a host that is not known as one. */
+const mayBeOwn = (text: string, domain: string): boolean =>
+  !shared.has(domain) &&
+  !tools.has(domain) &&
+  !toolPage.test(text) &&
+  anyTool.test(text.trim().replace(beforeHost, ''))
 
 const beforeHost = /^(?:https?:)?(?:\/\/)?(?:www\d?\.)?/i
 

@@ -7,7 +7,7 @@ import type { Operation } from '../api/operations/table.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
 import { columnNamed, normaliseName } from '../csv/names.js'
-import { firstText, toColumnKind } from '../identity/value-kinds.js'
+import { arePersonal, firstText, toColumnKind } from '../identity/value-kinds.js'
 import { keyReader, ListIndex, type ListKind, type Match } from '../lists/list-index.js'
 import { openInput } from './find-run.js'
 import { type Mapping, mapColumns, parsePins, positionsOf, rowInput, unknownName } from './input/mapping.js'
@@ -86,8 +86,8 @@ export function mapList(
 }
 
 /**
- * Whether a file is about people: it has their profiles, their names, or email addresses and nothing of a company's own. Who
- * is suppressed by an address is a person, whatever else the row says.
+ * Whether a file is about people: it has their profiles, their names, or email addresses that are people's, or beside which
+ * nothing is of a company's own. Who is suppressed by an address is a person, whatever else the row says.
  */
 function isOfPeople(
   people: MappedList,
@@ -117,8 +117,9 @@ function isOfPeople(
   )
     return true
   const isOfCompany = companies && (hasProfiles(companies) || kindIn(companies, 'domain') === 'web address')
-  const hasAddress = ['email', 'personal_email'].some((field) => columnOf(people, field))
-  return hasAddress && (use === 'suppress' || !isOfCompany)
+  const address = columnOf(people, 'email') ?? columnOf(people, 'personal_email')
+  if (!address) return false
+  return use === 'suppress' || !isOfCompany || arePersonal(table.samples[address.at])
 }
 
 export const pairsFor = (pairs: readonly string[], header: readonly string[]): string[] =>

@@ -317,6 +317,18 @@ describe('cells of websites', () => {
     ])
   })
 
+  it('that may be its own or those of a search engine say what to give instead', async () => {
+    here.write(
+      'own.csv',
+      'Website\nhttps://www.acme.example/search?q=pumps\nhttps://maps.acme.example/place/1?x=y\n',
+    )
+    const target = answering({ status: 404, body: { error: 'No company found' } })
+    await here.run('accounts enrich --csv own.csv -o own-out.csv --fail-on none', { caller: target })
+    expect(target.asked).toEqual([])
+    const why = /give the company's first page, or its name in another column/g
+    expect(here.read('own-out.csv').match(why)).toHaveLength(2)
+  })
+
   it('that lead to a shop at a market, a tunnel, a site builder, a reserved name or a number in any spelling name none', async () =>
     expect(
       await sites(

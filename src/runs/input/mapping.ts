@@ -27,7 +27,7 @@ import {
 } from '../../csv/names.js'
 import { checkCalculated, type UncalculatedColumn } from '../../csv/uncalculated.js'
 import { toCountryCode } from '../../identity/country.js'
-import { isNothing, splitPersonName, toPersonName } from '../../identity/name.js'
+import { isGivenName, isNobody, isNothing, splitPersonName, toPersonName } from '../../identity/name.js'
 import { toE164 } from '../../identity/phone.js'
 import { parseProfile, toUsualUrl } from '../../identity/profile.js'
 import { partsOf } from '../../identity/spelling.js'
@@ -703,6 +703,16 @@ export function createRowReader(
     mapping.columns.some(({ field, part }) => part !== undefined && input[field] === undefined) &&
     profileFields.every((field) => input[field] === undefined)
 
+  const [firstName, lastName] = [find('first_name', 'firstname'), find('last_name', 'lastname')]
+  /** Whether the columns of a row have the words of a team or the like for a name, and nothing else that says whom it is about. */
+  const isOfNobody = (input: Input): boolean => {
+    const [first, last] = [firstName, lastName].map((field) =>
+      field !== undefined && fields.includes(field) ? input[field] : undefined,
+    )
+    if (typeof first !== 'string' || typeof last !== 'string' || isGivenName(first)) return false
+    return isNobody(`${first} ${last}`) && profileFields.every((field) => input[field] === undefined)
+  }
+
   return {
     /** Leaves out cells that are not understood, where the row can be looked up without them. */
     input: (cells: readonly string[], leaveOut?: LeaveOut): Input => {
@@ -747,6 +757,7 @@ export function createRowReader(
     validate: (input: Input): void => {
       const field = input === fitting ? undefined : fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
+      if (isOfNobody(input)) throw refuseField(lastName ?? '', ofNobody)
       if (isUnsplit(input)) throw refuseField(lastOf?.field ?? '', whyUnsplit(fullName))
       // Its other filters would find people anywhere.
       if (mappable && !mappable.some((one) => input[one] !== undefined))
@@ -759,8 +770,11 @@ export function createRowReader(
   }
 }
 
+const ofNobody = 'is not the name of a person'
+
 function whyUnsplit(name: string): string {
   if (name === '' || isNothing(name)) return 'is empty'
+  if (isNobody(name)) return ofNobody
   return /\s/.test(name)
     ? 'may be split in several ways: give first and last names columns of their own'
     : 'is one name alone: a first and a last name are needed'

@@ -135,9 +135,59 @@ describe('a file as people have it', () => {
     expect(JSON.parse(stdout)).toMatchObject({ added: 2, mapping: { email: 'Wert' }, ignored: [] })
   })
 
+  it.each(['Supervisor', 'CC', 'Spouse', 'Kollege', 'ADM', 'Team lead'])(
+    'with the address of somebody else below %s is not imported, looked up or suppressed with it',
+    async (column) => {
+      here.write('in.csv', `Vorname;Nachname;Firma;${column}\nLenya;Hertel;Acme;boss@mine.example\n`)
+      const { stdout } = await here.run('data import people in.csv')
+      expect(JSON.parse(stdout)).toMatchObject({ added: 1, ignored: [column] })
+      expect((await here.run('suppress import in.csv')).stdout).toContain('"added": 1')
+      expect((await here.run('contacts reverse-lookup --csv in.csv --yes')).code).toBe(2)
+      const own = `First name,Last name,${column}\nLenya,Hertel,l.hertel@a.example\nJo,Müller,jmueller@b.example\n`
+      here.write('own.csv', `${own}Al,Roe,ar@c.example\n`)
+      const { stdout: imported } = await here.run('data import people own.csv')
+      expect(JSON.parse(imported)).toMatchObject({ added: 3, mapping: { email: column } })
+    },
+  )
+
+  it.each(['Betreuer', 'Owner LinkedIn', 'Manager profile', 'Kontakt bei uns', 'Kollege'])(
+    'with the profile of somebody else below %s is looked up and imported by the names of its rows',
+    async (column) => {
+      const caller = everything()
+      const profile = 'https://www.linkedin.com/in/lenya-hertel'
+      const csv = `Vorname;Nachname;Firma;${column}\nArlene;Gerhold;Acme;${profile}\nLino;Forkel;Beta;${profile}\n`
+      await batch('leads enrich', csv, '-o out.csv', caller)
+      expect(caller.asked.map(({ input }) => [input.first_name, input.network_url])).toEqual([
+        ['Arlene', undefined],
+        ['Lino', undefined],
+      ])
+      const { stdout } = await here.run('data import people in.csv')
+      expect(JSON.parse(stdout)).toMatchObject({ added: 2, ignored: [column] })
+    },
+  )
+
+  it.each(['LinkedIn Konkurrent', 'Parent LinkedIn', 'Agentur Profil', 'Partner'])(
+    'with the profile of another company below %s is looked up by the names of its companies',
+    async (column) => {
+      const caller = everything()
+      const csv = `Firma;${column}\nAcme;https://www.linkedin.com/company/other\n`
+      await batch('accounts enrich', csv, '-o out.csv', caller)
+      expect(caller.asked.map(({ input }) => input)).toEqual([{ name: 'Acme' }])
+    },
+  )
+
+  it.each(['Telefon Betreuer', 'Owner phone', 'Durchwahl Vertrieb'])(
+    'with the phone of somebody else below %s is imported without it',
+    async (column) => {
+      here.write('in.csv', `Vorname;Nachname;Firma;${column}\nLenya;Hertel;Acme;+49 30 1234567\n`)
+      const { stdout } = await here.run('data import people in.csv')
+      expect(JSON.parse(stdout)).toMatchObject({ added: 1, ignored: [column] })
+    },
+  )
+
   it('with a full name of several words says in its row why it is not looked up', async () => {
     const caller = everything()
-    const csv = 'Full Name;Company\nFoo Bar Baz;Acme\nJo Doe;Beta\n;Gamma\nBo;Delta\n'
+    const csv = 'Full Name;Company\nFoo Bar Baz;Acme\nJo Doe;Beta\n;Gamma\nBo;Delta\nSales Team;Echo\n'
     const { stderr } = await batch('leads enrich', csv, '-o out.csv', caller)
     expect(caller.asked).toHaveLength(1)
     expect(stderr).toContain('"Full Name" holds full names')
@@ -145,13 +195,30 @@ describe('a file as people have it', () => {
       .read('out.csv')
       .split('\n')
       .map((line) => /""Full Name""[^"]*/.exec(line)?.[0])
-    expect(reasons.slice(1, 5)).toEqual([
+    expect(reasons.slice(1, 6)).toEqual([
       '""Full Name"" may be split in several ways: give first and last names columns of their own',
       undefined,
       '""Full Name"" is empty',
       '""Full Name"" is one name alone: a first and a last name are needed',
+      '""Full Name"" is not the name of a person',
     ])
   })
+
+  it.each(['leads enrich', 'contacts waterfall --enrichment-type email'])(
+    'with the words of a team in columns of first and last names is not asked about it, and says so: %s',
+    async (command) => {
+      const caller = everything()
+      const names = ['Sales;Team', 'Customer;Service', 'Managing;Director', 'Anna;Team', 'Jo;Doe']
+      const rows = names.map((name) => `${name};Acme`).join('\n')
+      await batch(command, `Vorname;Nachname;Firma\n${rows}\n`, '-o out.csv', caller)
+      const asked = caller.asked.flatMap(
+        ({ input }) => (input.contacts as Record<string, unknown>[]) ?? [input],
+      )
+      expect(asked.map((input) => input.last_name ?? input.lastname)).toEqual(['Team', 'Doe'])
+      const lines = here.read('out.csv').split('\n').slice(1, 4)
+      for (const line of lines) expect(line).toContain('""Nachname"" is not the name of a person",0,')
+    },
+  )
 
   it('without a column that could be looked up is refused, and no column is proposed that cannot be', async () => {
     const ended = await batch('accounts enrich', 'Kd.-Nr.;Umsatz\n10001;99,00\n10002;12,30\n', '')

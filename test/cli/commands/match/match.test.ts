@@ -42,6 +42,18 @@ describe('prospect match', () => {
     expect(stderr).toContain('Yes: 1 by domain, 1 by name\nMaybe: 1 by name, 1 by domain\n')
   })
 
+  it.each([
+    ['email,Website', 'jane.doe@acme.example,acme.example', 'people'],
+    ['email,Website', 'info@acme.example,acme.example', 'companies'],
+    ['Name,Website', 'Anna Schmidt,acme.example', 'people'],
+    ['Name,Website', 'Acme Robotics,acme.example', 'companies'],
+  ])('takes a file of %s for what its values say: %s', async (header, row, kind) => {
+    write('rows.csv', [header, row])
+    write('other.csv', [header, row])
+    const { stderr } = await match('rows.csv --with other.csv -o out.csv')
+    expect(stderr).toContain(`rows.csv: ${kind}`)
+  })
+
   it('shows a table on a terminal, with the columns that were compared', async () => {
     const args = ['match', 'companies.csv', '--with', 'crm.csv', '--take', 'Record ID']
     const { code, stdout } = await here.run(args, { terminal: true })
