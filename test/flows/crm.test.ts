@@ -165,7 +165,7 @@ describe.each(Object.keys(openers) as (keyof typeof openers)[])('a flow whose in
     }
     expect(await checked('companies')).toEqual([
       2,
-      expect.stringMatching(`x\\.yaml:1:\\d+: Nothing was read of ${crm} yet`),
+      expect.stringMatching(`x\\.yaml:1:\\d+: Nothing has been read from ${crm} yet`),
     ])
     expect(await checked('deals')).toEqual([2, expect.stringMatching(/x\.yaml:1:\d+: .*companies.*people/)])
   })

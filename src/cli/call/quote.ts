@@ -310,9 +310,9 @@ function basisText(basis: Basis): string {
   return ''
 }
 
-/** Says how much is known: other files may be quite different from a single one. */
+/** Says how much is known: the newest files count, as many as have enough lookups. */
 const lookupsOf = ({ answers, files }: { readonly answers: number; readonly files: number }): string =>
-  `${formatNumber(answers)} lookups of ${files === 1 ? 'one such file' : 'such files'}`
+  `${formatNumber(answers)} lookups of ${files === 1 ? 'the newest such file' : 'such files'}`
 
 /** Says how far it goes what this may spend: by the least of the balance, the week and the budget. */
 function affordableText(quote: BatchQuote): string {

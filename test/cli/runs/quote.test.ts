@@ -193,7 +193,7 @@ describe('quotes and earlier runs', () => {
     expect(await quoted()).toMatchObject({ credits: { expected: 8, max: 32 }, expected_range: [0, 32] })
     const { stdout } = await here.enrich('--dry-run --format table')
     expect(stdout).toMatch(/^Credits +about 8, at most 32$/m)
-    expect(stdout).toMatch(/^Expected +60 lookups of one such file: 0 credits each$/m)
+    expect(stdout).toMatch(/^Expected +60 lookups of the newest such file: 0 credits each$/m)
   })
 
   it('says that a file may cost nothing where the only one like it found everything', async () => {

@@ -423,7 +423,7 @@ function describe(
     )
   const { left_today: today, calls } = report
   const share = today === null || today === 0 ? '' : `, ${shareOf(calls, today)} of what is left today`
-  lines.push(`${countOf(calls, 'call', 'calls')} (${report.unit})${share}`)
+  lines.push(`${countOf(calls, report.unit.replace(/s$/, ''), report.unit)}${share}`)
   // A CRM that takes one record at a time always does.
   if (report.one_by_one > 1 && connector.costs.write.records > 1)
     lines.push(

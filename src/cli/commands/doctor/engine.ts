@@ -50,16 +50,19 @@ function unreadable(name: Name, what: string, error: unknown): Verdict {
   return problem(`${what}: ${reasonOf(error)}.`, repair)
 }
 
-const toSetUp = 'To set up this machine: prospect init'
+/** How to get a workspace, where lookups go to this machine. */
+const toSetUp = (context: Context): string | undefined =>
+  chosenTarget(context)?.kind === 'remote' ? undefined : 'To set up this machine: prospect init'
 
 /** Checks that a database can be read, has the schema of this program and is not corrupt. */
-export async function database({ home, streams }: Context, doctor: Doctor, name: Name): Promise<Findings> {
+export async function database(context: Context, doctor: Doctor, name: Name): Promise<Findings> {
+  const { home, streams } = context
   const path = home[name]
   const found = await doctor.find(name)
   if (found.is === 'missing' && name === 'catalogue' && isShared(home)) return undefined
   if (found.is === 'missing')
     return name === 'engine'
-      ? ok(`${path} does not exist yet.`, toSetUp)
+      ? ok(`${path} does not exist yet.`, toSetUp(context))
       : ok(`${path} does not exist yet; the first command that needs it creates it.`)
   if (found.is === 'unusable') {
     if (isPostgres(path)) return [problemOf(found.error), ...(name === 'engine' ? await hostsOf(path) : [])]
@@ -189,7 +192,7 @@ export async function workspace(context: Context, doctor: Doctor): Promise<Findi
   const isThere = (await doctor.find('engine')).is !== 'missing'
   if (isThere && !(await doctor.current('engine'))) return undefined
   const state = await engineState(context, doctor)
-  if (!state) return ok('There is no workspace on this machine yet.', toSetUp)
+  if (!state) return ok('There is no workspace on this machine yet.', toSetUp(context))
   const { name, plan, id } = state.workspace
   const sentence = `The workspace ${name} has the plan ${plan}`
   const unlisted = `${sentence}, which is not a listed plan: the limits of Free apply.`
