@@ -129,7 +129,7 @@ export const isNameOfPeople = (name: string): boolean => namesOfPeople().has(nor
 
 /** Names of columns with numbers of faxes, or at which somebody else answers. */
 const phonesOfOthers = /fax|telecopie|asst|assist|emergency|notfall|pager/
-const phonesOfCompanies = /company|corporate|switchboard|zentrale/
+const phonesOfCompanies = /company|corporate|switchboard|zentrale|vertrieb|einkauf|sales/
 
 /** Whether a column of phone numbers has, by its name, none at which the person or company of a row answers. */
 export function isPhoneOfOthers(kind: string, column: string): boolean {
