@@ -221,8 +221,10 @@ export function areOwnProfiles(
   kind: 'companies' | 'people',
   column: string,
   cells: readonly string[],
-  { people }: NamesBeside,
+  { companies, people }: NamesBeside,
 ): boolean {
+  // Where nothing else says whom the rows are about, they are about these.
+  if (companies.length + people.length === 0) return true
   if (isProfileOfOthers(kind, column)) return false
   return kind === 'companies' || people.length === 0 || isNamedForProfiles(column) || fitPeople(cells, people)
 }
