@@ -107,7 +107,7 @@ it('P57: rows that several processes look up at once are paid for once over a go
   const { server, proxy, ada } = await governedProxy('50')
   const processes = Array.from({ length: tries(4, 8) }, async (_, at) => {
     const turned = [...robots.slice(at % 6), ...robots.slice(0, at % 6)]
-    list(`in-${at}.csv`, at % 4 < 3 ? turned : turned.reverse())
+    list(`in-${at}.csv`, at % 4 < 3 && at < 6 ? turned : turned.reverse())
     const argv = `accounts enrich --csv in-${at}.csv -o out-${at}.csv`.split(' ')
     const { exitCode } = await launch(prospect, argv, here.home, ada)
     return [exitCode, foundIn(`out-${at}.csv`)]
