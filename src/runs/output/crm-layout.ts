@@ -8,6 +8,7 @@ import { describePhone, toE164 } from '../../identity/phone.js'
 import { toDomain } from '../../identity/value-kinds.js'
 import { columnsOf, type Node, nodeOf, type OutputRow, toCell, unwrap } from './columns.js'
 import facts from './crm-layouts.json' with { type: 'json' }
+import type { CrmName } from './crm-names.js'
 import type { Layout } from './formats.js'
 
 type Columns = Readonly<Record<string, string>>
@@ -16,7 +17,7 @@ interface CrmFacts extends Readonly<Record<CrmKind, Columns>> {
   readonly custom: Readonly<Record<CrmKind, Columns>>
 }
 
-const layouts: Readonly<Record<string, CrmFacts>> = facts.layouts
+const layouts: Readonly<Record<string, CrmFacts>> = facts.layouts satisfies Record<CrmName, CrmFacts>
 
 export function crmColumns(crm: string, kind: CrmKind) {
   const layout = layouts[crm]
