@@ -134,7 +134,7 @@ const phonesOfCompanies = /company|corporate|switchboard|zentrale|vertrieb|einka
 /** Whether a column of phone numbers has, by its name, none at which the person or company of a row answers. */
 export function isPhoneOfOthers(kind: string, column: string): boolean {
   const name = normaliseName(column)
-  if (phonesOfOthers.test(name) || isColleagues(column)) return true
+  if (phonesOfOthers.test(name) || isColleagues(column) || isElses(column, phoneWord)) return true
   return kind === 'people' && phonesOfCompanies.test(name)
 }
 
@@ -160,21 +160,30 @@ const relation =
 const ownWord =
   /^(?:compan\w*|corporate|business|firm\w*|unternehmens?|betriebs?|organi[sz]ation\w*|org|accounts?|kundens?|kunde|clients?|clientes?|customers?|klant\w*|klient\w*|leads?|prospects?|interessent\w*|societes?|entreprises?|empresas?|azienda\w*|ditta|bedrijfs?\w*|spolk\w*|foretag\w*|virksomhe\w*|yritys\w*|official|offizielle|officiel\w*|oficial|ufficiale|primary|main|haupt|own|eigene|name|namen?|address|adresse|adres|link|home|page|of|the|de|du|della?|der|des|di|do|la|le|l|d|s|online|email)$/
 
-/** Whether the name of a column says that it holds websites, and no word of it says that they are somebody else's. */
-export function isNamedForSites(column: string): boolean {
-  if (relation.test(normaliseName(column)) || /mail/i.test(column)) return false
-  const words = column
+/** Words of a column's name, without marks. */
+const wordsIn = (column: string): readonly string[] =>
+  column
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
+    .replace(/ß/g, 'ss')
+    .replace(/ł/gi, 'l')
     .replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
     .toLowerCase()
     .split(/[^\p{L}]+/u)
     .filter((word) => word !== '')
+
+/** Whether one word of a column's name says what it holds, and no other one whose that is but the row's. */
+function isNamedFor(column: string, what: RegExp, ...whose: readonly RegExp[]): boolean {
+  const words = wordsIn(column)
   return (
-    words.some((word) => siteWord.test(word)) &&
-    words.every((word) => siteWord.test(word) || ownWord.test(word))
+    words.some((word) => what.test(word)) &&
+    words.every((word) => [what, ...whose].some((one) => one.test(word)))
   )
 }
+
+/** Whether the name of a column says that it holds websites, and no word of it says that they are somebody else's. */
+export const isNamedForSites = (column: string): boolean =>
+  !relation.test(normaliseName(column)) && !/mail/i.test(column) && isNamedFor(column, siteWord, ownWord)
 
 /** Words for an address of email in the name of a column, and for somebody who works for the owner of the file, or for nobody else. */
 const mailWord = /mail|courriel|correo|posta|messag|^info|contact|kontakt|contatto/
@@ -190,7 +199,20 @@ const isColleagues = (column: string): boolean => {
   return colleague.test(name) && !privateWord.test(name)
 }
 
-const profileWord = /linkedin|profil|xing|url|link|network|social|^web/
+const profileWord =
+  /^(?:linkedin|linked|in|\w*profil\w*|perfil|xing|urls?|links?|network|social|page|seite|web|salesnav\w*|navigator|facebook|twitter)$/
+const phoneWord =
+  /^(?:\w*phones?|p|t|\w*tel\w*|fon|\w*mobil\w*|mobiel\w*|movil|\w*handy\w*|cell\w*|celular\w*|portable|gsm|kom|komork\w*|numbers?|\w*nummern?|numero|numer|\w*nr|no|nos|durchwahl|festnetz|landline|dial|fixe?|line)$/
+/** Words that say whose an address, a profile or a number is where that is the person of the row, or of which kind. */
+const personWord =
+  /^(?:persons?|personne|persona|people|contacts?|kontakt\w*|contatto|contacto|mitarbeiter\w*|employee|arbeit|travail|trabajo|lavoro|trabalho|work|werk|geschaft\w*|dienst\w*|zakelijke?|sluzbow\w*|firmow\w*|pro|profess\w*|beruf\w*|office|buro|bureau|direct[aeo]?|direkte?|secondary|secundari\w*|other|weitere[rs]?|zweite?|alternativ\w*|altern\w*|value|values|home|privat\w*|prive|prywatn\w*|persoonlijke?|personal\w*|personnel\w*|perso|e|id|unique|public|verified|valid\w*|clean\w*|new|neue?|current|aktuelle?|first|general|allgemein\w*|ansprechpartner\w*|x|std|standard|default|type|google|outlook|hubspot|full|raw|indirizzo|direccion|elettronic\w*|ele[ck]troni\w*|primare|poczt\w*|premium|sales|navigator|most|best|final|probable|likely|int|national|internation\w*|landes\w*|country|code)$/
+/** Words for the mailboxes of a company. */
+const mailboxWord =
+  /^(?:infos?|billing|invoices?|rechnung\w*|buchhaltung\w*|accounting|support|service|zentrale|einkauf\w*|bestell\w*|order\w*|sales|vertriebs?|office)$/
+
+/** Whether a column has, by its name, what belongs to none of the rows: something that is said with a word which none of them is. */
+const isElses = (column: string, what: RegExp): boolean =>
+  wordsIn(column).some((word) => what.test(word)) && !isNamedFor(column, what, ownWord, personWord)
 
 /** Whether a column of profiles has, by its name, those of somebody else than the person or company of a row. */
 export function isProfileOfOthers(kind: 'companies' | 'people', column: string): boolean {
@@ -200,10 +222,12 @@ export function isProfileOfOthers(kind: 'companies' | 'people', column: string):
 }
 
 /** Whether the name of a column says that it holds profiles. */
-export const isNamedForProfiles = (column: string): boolean => profileWord.test(normaliseName(column))
+export const isNamedForProfiles = (column: string): boolean =>
+  isNamedFor(column, profileWord, ownWord, personWord)
 
 /** Whether the name of a column says that it holds addresses of email. */
-export const isNamedForAddresses = (column: string): boolean => mailWord.test(normaliseName(column))
+export const isNamedForAddresses = (column: string): boolean =>
+  isNamedFor(column, mailWord, ownWord, personWord, mailboxWord)
 
 /** Whether a column of email addresses has, by its name, those that people have outside their work. */
 export const isPrivateAddress = (column: string): boolean => privateWord.test(normaliseName(column))

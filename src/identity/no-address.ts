@@ -1,10 +1,11 @@
 /** Marks of what is hidden, as in `j***@acme.example`. */
 export const mask = /[*•●…\u2580-\u259f■◼]/
-const hiddenMailbox = /\.{2,}|x{3,}|_{3,}|[?{}[\]]|^%.*%/
+const hiddenMailbox =
+  /\.{2,}|x{3,}|_{3,}|[?{}[\]<>]|#{2,}|-{3,}|^%.*%|^\$[a-z]|(?:^|[._-])(?:unlock|paywall|gdpr|reveal)(?:[._-]|$)/
 
 /** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
 const noMailbox =
-  /^(?:(?:e?mail|contact|address|person|profile)[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$|^(?:unlock|reveal|upgrade|click|tap|log-?in|sign-?in|pay|request)[._-](?:to|for)[._-][a-z]+$|^(?:e?mail[._-]?)?(?:locked|hidden|protected|restricted|masked|redacted)(?:[._-]?e?mail)?$|^(?:unlock|upgrade|reveal)(?:[._-](?:now|plan|me|e?mail))?$|^premium(?:[._-]only)?$|^(?:available[._-])?(?:on|upon)[._-]request$|^(?:f|first|v|vorname|prenom|p|name|nombre|nome|voornaam|imie)[._-]?(?:name)?[._-]?(?:last|nachname|nom|apellidos?|cognome|achternaam|surname|nazwisko)[._-]?(?:name)?$|^(?:nachname|last[._-]?name|nom|apellido|cognome|surname)[._-](?:vorname|first[._-]?name|prenom|nombre|nome|name)$|^first[._-]?initial[._-]?last[._-]?name$|^(?:vorname|nachname|firstname|lastname|prenom|request)$|^your[._-]?(?:e?mail|name)$/
+  /^(?:(?:e?mail|contact|address|person|profile)[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$|^(?:unlock|reveal|upgrade|click|tap|log-?in|sign-?in|pay|request)[._-](?:to|for)[._-][a-z]+$|^(?:e?mail[._-]?)?(?:locked|hidden|protected|restricted|masked|redacted)(?:[._-]?e?mail)?$|^(?:unlock|upgrade|reveal)(?:[._-](?:now|plan|me|e?mail))?$|^premium(?:[._-]only)?$|^(?:available[._-])?(?:on|upon)[._-]request$|^(?:f|first|v|vorname|prenom|p|name|nombre|nome|voornaam|imie)[._-]?(?:name)?[._-]?(?:last|nachname|nom|apellidos?|cognome|achternaam|surname|nazwisko)[._-]?(?:name)?$|^(?:nachname|last[._-]?name|nom|apellido|cognome|surname)[._-](?:vorname|first[._-]?name|prenom|nombre|nome|name)$|^first[._-]?initial[._-]?last(?:[._-]?name)?$|^given[._-]?(?:name)?[._-]family(?:[._-]?name)?$|^(?:show|view|see|get)[._-]e?mail$|^subscribe[._-]to[._-][a-z]+$|^(?:vorname|nachname|firstname|lastname|prenom|request)$|^your[._-]?(?:e?mail|name)$/
 /** Domains that stand for one that is hidden. */
 const hiddenDomain =
   /^(?:hidden|locked|masked|redacted|protected|not-?found|no-?e?mail|unknown)\.(?:com|net|org|io)$/

@@ -207,8 +207,16 @@ export function areOwnAddresses(
 ): boolean {
   if (isAddressOfOthers(kind, column)) return false
   const mailboxOf = (cell: string) => toEmail(cell)?.split('@')[0] ?? ''
-  const isElse = kind === 'people' && people.length > 0 && !isNamedForAddresses(column)
-  if (isElse && !fitPeople(cells.map(mailboxOf), people)) return false
+  const isElse = !isNamedForAddresses(column)
+  if (isElse && kind === 'people' && people.length > 0 && !fitPeople(cells.map(mailboxOf), people))
+    return false
+  if (
+    isElse &&
+    kind === 'companies' &&
+    companies.length > 0 &&
+    !companies.some((one) => fitNames(cells, one))
+  )
+    return false
   const beside = companies.find((one) => new Set(one.map(foldName)).size > 1)
   if (!beside || cells.length < 2) return true
   const domains = new Set(cells.map((cell) => toEmail(cell)?.split('@')[1]))
@@ -221,12 +229,13 @@ export function areOwnProfiles(
   kind: 'companies' | 'people',
   column: string,
   cells: readonly string[],
-  { companies, people }: NamesBeside,
+  beside: NamesBeside,
 ): boolean {
   // Where nothing else says whom the rows are about, they are about these.
-  if (companies.length + people.length === 0) return true
+  if (beside.companies.length + beside.people.length === 0) return true
   if (isProfileOfOthers(kind, column)) return false
-  return kind === 'companies' || people.length === 0 || isNamedForProfiles(column) || fitPeople(cells, people)
+  const names = beside[kind]
+  return names.length === 0 || isNamedForProfiles(column) || fitPeople(cells, names)
 }
 
 /** Whether at least half of the addresses have a part of a name of the person in the same row, or the initials. */

@@ -118,7 +118,7 @@ function isOfPeople(
     return true
   const isOfCompany = companies && (hasProfiles(companies) || kindIn(companies, 'domain') === 'web address')
   const address = columnOf(people, 'email') ?? columnOf(people, 'personal_email')
-  if (!address) return false
+  if (!address) return use === 'suppress' && !isOfCompany && columnOf(people, 'phone') !== undefined
   return use === 'suppress' || !isOfCompany || arePersonal(table.samples[address.at])
 }
 

@@ -111,12 +111,11 @@ function namedPeople(row: Fields, all: readonly Suppressible[]): readonly Suppre
       ? [firstText(row.first_name), firstText(row.last_name)].join(' ').trim()
       : (toWholeName(full) ?? '')
   const address = all.find(({ kind }) => kind === 'email')?.value
-  const own = companyDomainIn(row)
-  const company = firstText(row.company_name)
+  const domains = [companyDomainIn(row), address && toDomain(address)].filter((one) => one !== undefined)
+  // A company of another name at the same domain may be the one that is asked for.
   const places = [
-    ...(own === undefined
-      ? [{ name: company }, { domain: address && toDomain(address) }]
-      : [{ domain: own }]),
+    { name: firstText(row.company_name) },
+    ...[...new Set(domains)].map((domain) => ({ domain })),
   ]
   return name === '' ? [] : places.flatMap((place) => atCompanyOf(name, place) ?? [])
 }

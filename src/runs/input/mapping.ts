@@ -512,6 +512,7 @@ function guessesByValues(request: MappingRequest): Guess[] {
       // `Link` is what files of jobs call a page; here it may be a company's own.
       const isElse = kind === 'web address' ? isNameOf(about, column) : isColumnName(column)
       if (isElse && !isProfileKind(kind)) return []
+      if (kind === 'phone' && isPhoneOfOthers(about, column)) return []
       if (isProfileKind(kind) && !areOwnProfiles(about, column, samples?.[at] ?? [], beside)) return []
       if (kind === 'email' && !areOwnAddresses(about, column, samples?.[at] ?? [], beside)) return []
       // Web addresses that are not companies' own may be anything's, and so may a profile below the name of something else:

@@ -46,8 +46,11 @@ describe('suppress import of a file with addresses, companies and domains', () =
       'Sales Team;Initech;initech.example',
     ])
     expect(entries).toEqual([
+      'person Lenya HERTEL at Zorx',
       'person Lenya HERTEL at zorx.example',
+      'person Lenya Hertel at Acme',
       'person Lenya Hertel at acme.example',
+      'person Zaché Denis at Globex',
       'person Zaché Denis at globex.example',
     ])
     expect(stderr).toContain('1 row identifies nobody, the first in line 5.')
@@ -63,6 +66,22 @@ describe('suppress import of a file with addresses, companies and domains', () =
       expect(entries).toEqual(['person Lenya Hertel at Acme Robotics'])
     },
   )
+
+  it.each(['Telefon Betreuer', 'Owner mobile', 'Rep phone', 'Telefon Zentrale', 'Spouse phone'])(
+    'leaves out numbers at which somebody else answers: %s',
+    async (column) => {
+      const { entries } = await imported([
+        `Vorname;Nachname;Firma;${column}`,
+        'Arlene;Gerhold;Fjordkraft Systems;+49 30 5551001',
+      ])
+      expect(entries).toEqual(['person Arlene Gerhold at Fjordkraft Systems'])
+    },
+  )
+
+  it('suppresses the number of a row that has a name beside it', async () => {
+    const { entries } = await imported(['Telefon,Name', '+49 30 5557788,Zaran Forkel'])
+    expect(entries).toEqual(['phone +49305557788'])
+  })
 
   it('suppresses a person at the company of the row and at that of their address, where it is another', async () => {
     const { entries } = await imported([
