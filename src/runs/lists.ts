@@ -110,7 +110,7 @@ function isOfPeople(
   if (hasProfiles(people)) return true
   // Companies have a plain name, too.
   const whole = columnOf(people, 'full_name')
-  const isPlain = whole && (whole.by === 'values' || normaliseName(whole.column) === 'name')
+  const isPlain = whole && (whole.by === 'values' || ['name', 'naam'].includes(normaliseName(whole.column)))
   if (
     whole &&
     (!isPlain || columnOf(people, 'company_name') || kindIn(people, 'full_name') === 'person name')

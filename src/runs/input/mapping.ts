@@ -120,7 +120,8 @@ export function mapColumns(request: MappingRequest): Mapping {
   const lost: Guess[] = []
   for (const guess of guesses(request)) {
     if (taken.has(guess.at) || left.includes(guess.field)) continue
-    if (guess.rank === lastResort && isIdentified(request, filled)) continue
+    const isLast = guess.rank === lastResort
+    if (isLast && (isIdentified(request, filled) || splitColumn(request, filled, taken).length > 0)) continue
     if (winnerOf(filled, guess.field)) lost.push(guess)
     else {
       taken.add(guess.at)
@@ -439,7 +440,7 @@ function guesses(request: MappingRequest): Guess[] {
   const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
   const isOfPeople = about === 'companies' && names.some((name) => personNames().has(name))
   const familyName = about === 'people' ? familyNameIn(header, samples) : -1
-  const isOfPerson = (name: string) => isOfPeople && (name === 'name' || name === 'country')
+  const isOfPerson = (name: string) => isOfPeople && ['name', 'naam', 'country'].includes(name)
   const found = fields.flatMap((field, index) => {
     const sets = ranks[index] ?? []
     return header.flatMap((column, at): Guess[] => {
