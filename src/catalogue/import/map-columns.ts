@@ -75,10 +75,20 @@ export function mapColumns(
     return (names[at] === 'title' && names.includes('jobtitle')) || addressed * 2 > cells.length
   }
   const familyName = kind === 'people' ? familyNameIn(header, samples) : -1
+  // Beside `Firma`, a plain `Name` is that of somebody there.
+  const isPlain = (at: number) => ['name', 'naam'].includes(names[at] ?? '')
+  const isOfSomebody =
+    kind === 'companies' &&
+    header.some((column, at) => {
+      const isName = matchFields(kind, column).some(({ field, rank }) => field === 'name' && rank < likely)
+      return isName && !isPlain(at) && samples[at]?.length !== 0
+    })
+  const rankOf = ({ field, rank }: Guess, at: number) =>
+    isOfSomebody && field === 'name' && isPlain(at) ? Math.max(rank, likely) : rank
   const guesses = header.flatMap((column, at) =>
     guessFields(kind, at === familyName ? 'last_name' : column, samples[at] ?? [], ids, beside)
       .filter(({ field }) => !isSalutation(field, at))
-      .map((guess) => ({ ...guess, at, isEmpty: samples[at]?.length === 0 })),
+      .map((guess) => ({ ...guess, rank: rankOf(guess, at), at, isEmpty: samples[at]?.length === 0 })),
   )
   guesses.sort((a, b) => Number(a.isEmpty) - Number(b.isEmpty) || a.rank - b.rank || a.at - b.at)
   for (const { field, at, rank } of guesses) {

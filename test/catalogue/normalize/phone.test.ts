@@ -38,6 +38,8 @@ describe('a phone number in a file', () => {
     const number = fc
       .tuple(fc.integer({ min: 1, max: 9 }), fc.stringMatching(/^[1-9]{6,14}$/))
       .map(([first, rest]) => `+${first}${first === 1 ? rest.replace(/^1/, '2') : rest}`)
+      // An 8 behind Russia's 7 is its national prefix, where the number is one digit too long.
+      .filter((one) => !/^\+78\d{10}$/.test(one))
     fc.assert(fc.property(number, (one) => toE164(one) === one))
   })
 
