@@ -134,8 +134,10 @@ const phonesOfCompanies = /company|corporate|switchboard|zentrale|vertrieb|einka
 /** Whether a column of phone numbers has, by its name, none at which the person or company of a row answers. */
 export function isPhoneOfOthers(kind: string, column: string): boolean {
   const name = normaliseName(column)
-  if (phonesOfOthers.test(name) || isColleagues(column) || isElses(column, phoneWord)) return true
-  return kind === 'people' && phonesOfCompanies.test(name)
+  if (phonesOfOthers.test(name) || isColleagues(column)) return true
+  return kind === 'people'
+    ? phonesOfCompanies.test(name) || isElses(column, phoneWord)
+    : isElses(column, phoneWord, mailboxWord)
 }
 
 /** Names of columns with websites of somebody or something else than the company of a row. */
@@ -206,13 +208,13 @@ const phoneWord =
 /** Words that say whose an address, a profile or a number is where that is the person of the row, or of which kind. */
 const personWord =
   /^(?:persons?|personne|persona|people|contacts?|kontakt\w*|contatto|contacto|mitarbeiter\w*|employee|arbeit|travail|trabajo|lavoro|trabalho|work|werk|geschaft\w*|dienst\w*|zakelijke?|sluzbow\w*|firmow\w*|pro|profess\w*|beruf\w*|office|buro|bureau|direct[aeo]?|direkte?|secondary|secundari\w*|other|weitere[rs]?|zweite?|alternativ\w*|altern\w*|value|values|home|privat\w*|prive|prywatn\w*|persoonlijke?|personal\w*|personnel\w*|perso|e|id|unique|public|verified|valid\w*|clean\w*|new|neue?|current|aktuelle?|first|general|allgemein\w*|ansprechpartner\w*|x|std|standard|default|type|google|outlook|hubspot|full|raw|indirizzo|direccion|elettronic\w*|ele[ck]troni\w*|primare|poczt\w*|premium|sales|navigator|most|best|final|probable|likely|int|national|internation\w*|landes\w*|country|code)$/
-/** Words for the mailboxes of a company. */
+/** Words for the mailboxes and numbers of a company. */
 const mailboxWord =
-  /^(?:infos?|billing|invoices?|rechnung\w*|buchhaltung\w*|accounting|support|service|zentrale|einkauf\w*|bestell\w*|order\w*|sales|vertriebs?|office)$/
+  /^(?:infos?|billing|invoices?|rechnung\w*|buchhaltung\w*|accounting|support|service|zentrale|switchboard|hotline|central\w*|empfang|reception|einkauf\w*|bestell\w*|order\w*|sales|vertriebs?|office)$/
 
 /** Whether a column has, by its name, what belongs to none of the rows: something that is said with a word which none of them is. */
-const isElses = (column: string, what: RegExp): boolean =>
-  wordsIn(column).some((word) => what.test(word)) && !isNamedFor(column, what, ownWord, personWord)
+const isElses = (column: string, what: RegExp, ...whose: readonly RegExp[]): boolean =>
+  wordsIn(column).some((word) => what.test(word)) && !isNamedFor(column, what, ownWord, personWord, ...whose)
 
 /** Whether a column of profiles has, by its name, those of somebody else than the person or company of a row. */
 export function isProfileOfOthers(kind: 'companies' | 'people', column: string): boolean {

@@ -154,6 +154,15 @@ describe('columns of imports that no name claims', () => {
     })
   })
 
+  it.each(['Telefon Zentrale', 'Hotline-Nummer', 'Firmentelefon'])(
+    'are phones of companies below %s',
+    async (column) => {
+      const rows = names.map((name, at) => `${name} GmbH;c${at}.example;+49 30 11111${at}\n`).join('')
+      const { report } = await load('companies', `Firma;Website;${column}\n${rows}`)
+      expect(report.mapping).toMatchObject({ phone: column })
+    },
+  )
+
   it('are phones of companies, and what identifies them where nothing else does', async () => {
     const rows = names.map((name, at) => `${name} GmbH;c${at}.example;+49 30 11111${at}\n`).join('')
     const { report } = await load('companies', `Firma;Seite der Firma;Erreichbar\n${rows}`)
