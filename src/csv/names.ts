@@ -113,6 +113,9 @@ const namesOfPeople = once(() =>
   ),
 )
 
+/** Whether a name says no more than that: of a company, or of somebody there. `name` is in its usual form. */
+export const isPlainName = (name: string): boolean => name === 'name' || name === 'naam'
+
 export const isColumnName = (name: string): boolean => columnNames().has(normaliseName(name))
 
 const namesOfKind = {
@@ -134,10 +137,10 @@ const phonesOfCompanies = /company|corporate|switchboard|zentrale|vertrieb|einka
 /** Whether a column of phone numbers has, by its name, none at which the person or company of a row answers. */
 export function isPhoneOfOthers(kind: string, column: string): boolean {
   const name = normaliseName(column)
-  if (phonesOfOthers.test(name) || isColleagues(column)) return true
+  if (phonesOfOthers.test(name) || belongsToColleague(column)) return true
   return kind === 'people'
-    ? phonesOfCompanies.test(name) || isElses(column, phoneWord)
-    : isElses(column, phoneWord, mailboxWord)
+    ? phonesOfCompanies.test(name) || belongsToOthers(column, phoneWord)
+    : belongsToOthers(column, phoneWord, mailboxWord)
 }
 
 /** Names of columns with websites of somebody or something else than the company of a row. */
@@ -149,7 +152,7 @@ const sitesOfOthers = new RegExp(
 
 /** Whether a column of websites has, by its name, none of the company of a row. */
 export const isSiteOfOthers = (column: string): boolean =>
-  sitesOfOthers.test(normaliseName(column)) || isColleagues(column)
+  sitesOfOthers.test(normaliseName(column)) || belongsToColleague(column)
 
 /** Words for a website or its address in the name of a column, with marks removed. */
 const siteWord =
@@ -174,7 +177,7 @@ const wordsIn = (column: string): readonly string[] =>
     .split(/[^\p{L}]+/u)
     .filter((word) => word !== '')
 
-/** Whether one word of a column's name says what it holds, and no other one whose that is but the row's. */
+/** Whether a word of a column's name says what it holds, and no other word makes that somebody else's than the row's. */
 function isNamedFor(column: string, what: RegExp, ...whose: readonly RegExp[]): boolean {
   const words = wordsIn(column)
   return (
@@ -190,13 +193,13 @@ export const isNamedForSites = (column: string): boolean =>
 /** Words for an address of email in the name of a column, and for somebody who works for the owner of the file, or for nobody else. */
 const mailWord = /mail|courriel|correo|posta|messag|^info|contact|kontakt|contatto/
 const colleague =
-  /owner|manager|betreu|opiekun|handlow|zustand|erstell|creat|bearbeit|verantwort|responsab|proprieta|eigenaar|beheer|gestor|agent|berater|consult|vertret|rep$|assign|zugewiesen|user|benutz|auth?or|modif|geander|assist|assistenz|sekretar|secretar|sdr|bdr|csm|kam$|vertriebler|innendienst|aussendienst|sachbearb|kontaktiert|contactedby|empf|recommend|empfohlen|raccomand|recomend|by$|von$|par$|durch$|beiuns|commercial|comercial|commerciale|salesperson|salesrep|verkaufer|privat|personal|perso$/
+  /owner|manager|betreu|opiekun|handlow|zustand|erstell|creat|bearbeit|verantwort|responsab|proprieta|eigenaar|beheer|gestor|agent|berater|consult|vertret|rep$|assign|zugewiesen|user|benutz|auth?or|modif|geander|assist|sekretar|secretar|sdr|bdr|csm|kam$|vertriebler|innendienst|aussendienst|sachbearb|kontaktiert|contactedby|empf|recommend|raccomand|recomend|by$|von$|par$|durch$|beiuns|commercial|comercial|salesperson|salesrep|verkaufer|privat|personal|perso$/
 /** Words for the address that somebody has outside their work. */
 const privateWord =
   /priv|persona?l|perso$|persoonlijk|prywat|particul|personnel|domicil|freemail|zuhause|^home/
 
 /** Whether a column has, by its name, what belongs to somebody who looks after the rows. */
-const isColleagues = (column: string): boolean => {
+const belongsToColleague = (column: string): boolean => {
   const name = normaliseName(column)
   return colleague.test(name) && !privateWord.test(name)
 }
@@ -212,14 +215,14 @@ const personWord =
 const mailboxWord =
   /^(?:infos?|billing|invoices?|rechnung\w*|buchhaltung\w*|accounting|support|service|zentrale|switchboard|hotline|central\w*|empfang|reception|einkauf\w*|bestell\w*|order\w*|sales|vertriebs?|office)$/
 
-/** Whether a column has, by its name, what belongs to none of the rows: something that is said with a word which none of them is. */
-const isElses = (column: string, what: RegExp, ...whose: readonly RegExp[]): boolean =>
+/** Whether the name of a column has a word for what it holds, and another one that makes it somebody else's than the row's. */
+const belongsToOthers = (column: string, what: RegExp, ...whose: readonly RegExp[]): boolean =>
   wordsIn(column).some((word) => what.test(word)) && !isNamedFor(column, what, ownWord, personWord, ...whose)
 
 /** Whether a column of profiles has, by its name, those of somebody else than the person or company of a row. */
 export function isProfileOfOthers(kind: 'companies' | 'people', column: string): boolean {
   const name = normaliseName(column)
-  if (kind === 'people') return isColleagues(column) || relation.test(name)
+  if (kind === 'people') return belongsToColleague(column) || relation.test(name)
   return isSiteOfOthers(column) && !/source|quelle|herkunft|fuente/.test(name)
 }
 
@@ -237,14 +240,11 @@ export const isPrivateAddress = (column: string): boolean => privateWord.test(no
 /** Whether a column of email addresses has, by its name, those of somebody else than the person or company of a row. */
 export function isAddressOfOthers(kind: 'companies' | 'people', column: string): boolean {
   const name = normaliseName(column)
-  return (kind === 'people' ? isColleagues(column) : colleague.test(name)) || relation.test(name)
+  return (kind === 'people' ? belongsToColleague(column) : colleague.test(name)) || relation.test(name)
 }
 
-/** Whether a column of email addresses has, by its name, those of the company of a row. */
-export const isAddressOfCompany = (column: string): boolean => {
-  const name = normaliseName(column)
-  return mailWord.test(name) && !colleague.test(name) && !relation.test(name)
-}
+/** Whether a word in the name of a column means addresses of email. */
+export const mentionsAddresses = (column: string): boolean => mailWord.test(normaliseName(column))
 
 /**
  * Returns a column name without case, accents, spaces and punctuation: `Company Name` and `company_name` are equal, and so

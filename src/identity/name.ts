@@ -131,39 +131,59 @@ const nobodyWords: ReadonlySet<string> = new Set(
     'unbekannt unknown inconnu desconocido sconosciuto onbekend nieznany nn tbd dummy ansprechpartner anonymous anonym noreply'
   ).split(' '),
 )
+/** The same, where no common given name is before them. */
+const unlikelyWords: ReadonlySet<string> = new Set('sales test guest gast user kontakt contact'.split(' '))
 /** Words, folded, of which a cell of nothing else says what somebody does: `Managing Director`, `Le Directeur Général`. */
 const roleWords: ReadonlySet<string> = new Set(
   (
-    'director direktor direktorin directeur directrice directora direttore direttrice direction direktion direccion direzione directie ' +
-    'manager managing manageur gerente gerant gerance geschaftsfuhrer geschaftsfuhrerin gf chef chefin chefe jefe jefa capo boss ' +
-    'leiter leiterin leitung leitende leitender head assistenz assistent assistentin assistant assistante owner founder inhaber ' +
-    'inhaberin eigentumer proprietaire propietario titolare eigenaar prasident president presidente vorstand vorstandsvorsitzender ' +
-    'prokurist prokuristin partner ceo cfo coo cto cmo cio general generale generaldirektor technischer technische technical technique ' +
-    'kaufmannischer kaufmannische commercial commerciale comercial human resources ressources humaines recursos humanos risorse umane ' +
-    'responsable responsabile verantwortlicher verantwortliche ansprechpartnerin gesellschafter gesellschafterin geschaftsfuhrender geschaftsfuhrende stellvertretender stellvertretende stellv lager entwickler entwicklung developer engineer projet projekt projektleiter projektleitung product software plant ingenieur ingeniero ingegnere charge chargee affaires daffaires amministratore delegato consejero delegado consultant capital zarzad firmy kierownik dzialu servicio servizio cliente clientes clienti atencion relation relations clientele klantenservice sales vp vice svp evp senior ' +
-    'junior lead executive chief officer account key regional'
+    'director direktor direktorin directeur directrice directora direttore direttrice direction direktion ' +
+    'direccion direzione directie manager managing manageur gerente gerant gerance geschaftsfuhrer ' +
+    'geschaftsfuhrerin gf chef chefin chefe jefe jefa capo boss leiter leiterin leitung leitende leitender head ' +
+    'assistenz assistent assistentin assistant assistante owner founder inhaber inhaberin eigentumer proprietaire ' +
+    'propietario titolare eigenaar prasident president presidente vorstand vorstandsvorsitzender prokurist ' +
+    'prokuristin partner ceo cfo coo cto cmo cio general generale generaldirektor technischer technische ' +
+    'technical technique kaufmannischer kaufmannische commercial commerciale comercial human resources ressources ' +
+    'humaines recursos humanos risorse umane responsable responsabile verantwortlicher verantwortliche ' +
+    'ansprechpartnerin gesellschafter gesellschafterin geschaftsfuhrender geschaftsfuhrende stellvertretender ' +
+    'stellvertretende stellv lager entwickler entwicklung developer engineer projet projekt projektleiter ' +
+    'projektleitung product software plant ingenieur ingeniero ingegnere charge chargee affaires daffaires ' +
+    'amministratore delegato consejero delegado consultant capital zarzad firmy kierownik dzialu servicio ' +
+    'servizio cliente clientes clienti atencion relation relations clientele klantenservice sales vp vice svp evp ' +
+    'senior junior lead executive chief officer account key regional'
   ).split(' '),
 )
 const articles: ReadonlySet<string> = new Set(
   'der die das dem den le la les l el los il de du des del della the of and et und y e'.split(' '),
 )
-const roleJoints: ReadonlySet<string> = new Set('de du des of for fur im in'.split(' '))
-/** First words, folded, behind which the name of several, of a company or of a place is. */
-const noGivenNames: ReadonlySet<string> = new Set(
-  'familie family famille familia famiglia fam eheleute ehepaar firma firm fa werk filiale niederlassung standort zweigstelle lager lagerhalle agence sucursal hauptsitz siege sede gebruder geschwister'.split(
-    ' ',
-  ),
+/** What joins a role and what it is for: `Chef de projet`. */
+const prepositions: ReadonlySet<string> = new Set('de du des of for fur im in'.split(' '))
+/** First words, folded, of what is no person: a family, a company, a branch. */
+const groupWords: ReadonlySet<string> = new Set(
+  (
+    'familie family famille familia famiglia fam eheleute ehepaar firma firm fa werk filiale niederlassung ' +
+    'standort zweigstelle lager lagerhalle agence sucursal hauptsitz siege sede gebruder geschwister'
+  ).split(' '),
 )
-/** `Vertriebsleiter Süd`. */
-const leader = /.{3}(?:leiter|leiterin|leitung|direktor|direktorin|manager|beauftragte|beauftragter)$/
+/** A role that ends in one, such as `Vertriebsleiter`. */
+const compoundRole = /.{3}(?:leiter|leiterin|leitung|direktor|direktorin|manager|beauftragte|beauftragter)$/
 /** What is written where no name is known, folded. */
-const noNames =
-  /^(?:no name|not (?:available|known|provided|specified|given|set|found|applicable)|nicht (?:bekannt|verfugbar|vorhanden|angegeben|benannt|zutreffend)|keine? (?:angaben?|namen?|ansprechpartner|kontakt|info)|(?:siehe|wie) (?:oben|unten|vorher|notiz|anhang|bemerkung|kommentar)|wird (?:nachgereicht|erganzt|noch .+)|ohne (?:angaben?|namen?)|first last|first name|last name|to follow|folgt(?: noch)?|noch offen|keine (?:daten|ahnung)|dato mancante|a completer|s notiz|abc def|(?:see|as|same as) (?:above|below)|dito|idem|sans nom|pas de nom|non (?:renseigne|communique|disponible|precise|disponibile|noto)|sin (?:nombre|datos)|no (?:disponible|aplica|data|contact)|nessun (?:nome|dato)|geen naam|niet (?:bekend|beschikbaar)|nie (?:dotyczy|podano)|brak danych|max mustermann|erika mustermann|foo bar|lorem ipsum|vorname nachname|nachname vorname|first ?name last ?name|name surname|nom prenom|prenom nom)$/
+const noNames = new RegExp(
+  `^(?:${[
+    'no name|not (?:available|known|provided|specified|given|set|found|applicable)',
+    'nicht (?:bekannt|verfugbar|vorhanden|angegeben|benannt|zutreffend)',
+    'keine? (?:angaben?|namen?|ansprechpartner|kontakt|info)',
+    '(?:siehe|wie) (?:oben|unten|vorher|notiz|anhang|bemerkung|kommentar)',
+    'wird (?:nachgereicht|erganzt|noch .+)|ohne (?:angaben?|namen?)|first last|first name|last name',
+    'to follow|folgt(?: noch)?|noch offen|keine (?:daten|ahnung)|dato mancante|a completer|s notiz|abc def',
+    '(?:see|as|same as) (?:above|below)|dito|idem|sans nom|pas de nom',
+    'non (?:renseigne|communique|disponible|precise|disponibile|noto)|sin (?:nombre|datos)',
+    'no (?:disponible|aplica|data|contact)|nessun (?:nome|dato)|geen naam|niet (?:bekend|beschikbaar)',
+    'nie (?:dotyczy|podano)|brak danych|max mustermann|erika mustermann|foo bar|lorem ipsum',
+    'vorname nachname|nachname vorname|first ?name last ?name|name surname|nom prenom|prenom nom',
+  ].join('|')})$`,
+)
 /** A word of one letter or of keys side by side. */
-const typedWord = /^(?:(\p{L})\1{2,}|(?:asdf|qwer|uiop|yxcv|zxcv)\w*)$/u
-
-/** The same, where no common given name is before them. */
-const unlikelyWords: ReadonlySet<string> = new Set('sales test guest gast user kontakt contact'.split(' '))
+const fillerWord = /^(?:(\p{L})\1{2,}|(?:asdf|qwer|uiop|yxcv|zxcv)\w*)$/u
 
 /** Legal forms that no family name is spelt like. */
 const certainForm =
@@ -175,12 +195,11 @@ export function isNobody(text: string): boolean {
   const words = written.map(foldText)
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (words.some((word) => nobodyWords.has(word))) return true
-  if (words.length > 1 && (noGivenNames.has(first) || leader.test(first))) return true
+  if (words.length > 1 && (groupWords.has(first) || compoundRole.test(first))) return true
   const telling = words.filter((word) => !articles.has(word))
   if (telling.length > 0 && telling.every((word) => roleWords.has(word))) return true
-  // `Chef de projet`.
-  if (roleWords.has(first) && roleJoints.has(words[1] ?? '')) return true
-  if (noNames.test(words.join(' ')) || (words.length > 1 && words.every((word) => typedWord.test(word))))
+  if (roleWords.has(first) && prepositions.has(words[1] ?? '')) return true
+  if (noNames.test(words.join(' ')) || (words.length > 1 && words.every((word) => fillerWord.test(word))))
     return true
   if (words.length > 1 && words.every((word) => word.length === 1)) return true
   if (!isGivenName(first) && words.some((word) => unlikelyWords.has(word))) return true

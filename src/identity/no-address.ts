@@ -4,13 +4,34 @@ const hiddenMailbox =
   /\.{2,}|x{3,}|_{3,}|[?{}[\]<>]|#{2,}|-{3,}|^%.*%|^\$[a-z]|(?:^|[._-])(?:unlock|paywall|gdpr|reveal)(?:[._-]|$)/
 
 /** Mailboxes that stand for an address which the vendor does not give, and those of examples. */
-const noMailbox =
-  /^(?:(?:e?mail|contact|address|person|profile)[._-]?)?(?:not|no|un)[._-]?(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)(?:[._-]?(?:found|available|known|provided|given|yet|address))?$|^(?:locked|hidden|redacted|masked|placeholder|null|none|undefined)$|^(?:unlock|reveal|upgrade|click|tap|log-?in|sign-?in|pay|request)[._-](?:to|for)[._-][a-z]+$|^(?:e?mail[._-]?)?(?:locked|hidden|protected|restricted|masked|redacted)(?:[._-]?e?mail)?$|^(?:unlock|upgrade|reveal)(?:[._-](?:now|plan|me|e?mail))?$|^premium(?:[._-]only)?$|^(?:available[._-])?(?:on|upon)[._-]request$|^(?:f|first|v|vorname|prenom|p|name|nombre|nome|voornaam|imie)[._-]?(?:name)?[._-]?(?:last|nachname|nom|apellidos?|cognome|achternaam|surname|nazwisko)[._-]?(?:name)?$|^(?:nachname|last[._-]?name|nom|apellido|cognome|surname)[._-](?:vorname|first[._-]?name|prenom|nombre|nome|name)$|^first[._-]?initial[._-]?last(?:[._-]?name)?$|^given[._-]?(?:name)?[._-]family(?:[._-]?name)?$|^(?:show|view|see|get)[._-]e?mail$|^subscribe[._-]to[._-][a-z]+$|^(?:vorname|nachname|firstname|lastname|prenom|request)$|^your[._-]?(?:e?mail|name)$/
+const noMailbox = new RegExp(
+  [
+    '^(?:(?:e?mail|contact|address|person|profile)[._-]?)?(?:not|no|un)[._-]?' +
+      '(?:unlocked|found|available|known|provided|given|set|e?mail|address|verified)' +
+      '(?:[._-]?(?:found|available|known|provided|given|yet|address))?$',
+    '^(?:placeholder|null|none|undefined|request)$',
+    '^(?:e?mail[._-]?)?(?:locked|hidden|protected|restricted|masked|redacted)(?:[._-]?e?mail)?$',
+    '^(?:upgrade|click|tap|log-?in|sign-?in|pay|request)[._-](?:to|for)[._-][a-z]+$',
+    '^upgrade(?:[._-](?:now|plan|me|e?mail))?$',
+    '^subscribe[._-]to[._-][a-z]+$',
+    '^premium(?:[._-]only)?$',
+    '^(?:available[._-])?(?:on|upon)[._-]request$',
+    '^(?:show|view|see|get)[._-]e?mail$',
+    '^your[._-]?(?:e?mail|name)$',
+    // What a pattern of names is written as: `first.last`, `nachname.vorname`.
+    '^(?:f|first|v|vorname|prenom|p|name|nombre|nome|voornaam|imie)[._-]?(?:name)?[._-]?' +
+      '(?:last|nachname|nom|apellidos?|cognome|achternaam|surname|nazwisko)[._-]?(?:name)?$',
+    '^(?:nachname|last[._-]?name|nom|apellido|cognome|surname)[._-](?:vorname|first[._-]?name|prenom|nombre|nome|name)$',
+    '^first[._-]?initial[._-]?last(?:[._-]?name)?$',
+    '^given[._-]?(?:name)?[._-]family(?:[._-]?name)?$',
+    '^(?:vorname|nachname|firstname|lastname|prenom)$',
+  ].join('|'),
+)
 /** Domains that stand for one that is hidden. */
 const hiddenDomain =
   /^(?:hidden|locked|masked|redacted|protected|not-?found|no-?e?mail|unknown)\.(?:com|net|org|io)$/
 const exampleMailbox =
-  /^(?:e?mail|name|user(?:name)?|you|your[._-]?(?:e?mail|name)|first[._-]?(?:name[._-]?)?last[._-]?(?:name)?|test(?:[._-]?(?:user|mail|email))?\d*|(?:john|jane)[._-]?doe|example|sample|demo|foo|someone|somebody|abc|xyz|asdf)$/
+  /^(?:e?mail|name|user(?:name)?|you|test(?:[._-]?(?:user|mail|email))?\d*|(?:john|jane)[._-]?doe|example|sample|demo|foo|someone|somebody|abc|xyz|asdf)$/
 const exampleDomain =
   /^(?:domain|example|company|e?mail|test|sample|demo|foo|your[._-]?domain|your[._-]?company|my[._-]?company|website|abc|xyz|asdf)\.(?:com|net|org|de|fr|co|io|invalid|test)$/
 

@@ -207,16 +207,11 @@ export function areOwnAddresses(
 ): boolean {
   if (isAddressOfOthers(kind, column)) return false
   const mailboxOf = (cell: string) => toEmail(cell)?.split('@')[0] ?? ''
-  const isElse = !isNamedForAddresses(column)
-  if (isElse && kind === 'people' && people.length > 0 && !fitPeople(cells.map(mailboxOf), people))
-    return false
-  if (
-    isElse &&
-    kind === 'companies' &&
-    companies.length > 0 &&
-    !companies.some((one) => fitNames(cells, one))
-  )
-    return false
+  const isFitting = () =>
+    kind === 'people'
+      ? people.length === 0 || carryNames(cells.map(mailboxOf), people)
+      : companies.length === 0 || companies.some((one) => fitNames(cells, one))
+  if (!isNamedForAddresses(column) && !isFitting()) return false
   const beside = companies.find((one) => new Set(one.map(foldName)).size > 1)
   if (!beside || cells.length < 2) return true
   const domains = new Set(cells.map((cell) => toEmail(cell)?.split('@')[1]))
@@ -235,23 +230,23 @@ export function areOwnProfiles(
   if (beside.companies.length + beside.people.length === 0) return true
   if (isProfileOfOthers(kind, column)) return false
   const names = beside[kind]
-  return names.length === 0 || isNamedForProfiles(column) || fitPeople(cells, names)
+  return names.length === 0 || isNamedForProfiles(column) || carryNames(cells, names)
 }
 
-/** Whether at least half of the addresses have a part of a name of the person in the same row, or the initials. */
-function fitPeople(cells: readonly string[], names: readonly (readonly string[])[]): boolean {
+/** Whether at least half of the texts have a part of a name in the same row, or are its initials. */
+function carryNames(cells: readonly string[], names: readonly (readonly string[])[]): boolean {
   // Columns with blank cells have lost their rows.
   const aligned = names.filter((one) => one.length === cells.length)
   const fitting = cells.filter((cell, at) => {
-    const mailbox = foldText(cell).replaceAll(' ', '')
+    const text = foldText(cell).replaceAll(' ', '')
     const beside = aligned.length > 0 ? aligned.map((one) => one[at] ?? '') : names.flat()
     const parts = beside.flatMap((name) => foldText(name).split(' '))
     const initials = parts.map((part) => part.charAt(0))
     return (
       parts.some((part) =>
-        part.length > 2 ? mailbox.includes(part) : part.length === 2 && mailbox.startsWith(part),
+        part.length > 2 ? text.includes(part) : part.length === 2 && text.startsWith(part),
       ) ||
-      (mailbox.length <= parts.length && [...mailbox].every((letter) => initials.includes(letter)))
+      (text.length <= parts.length && [...text].every((letter) => initials.includes(letter)))
     )
   })
   return fitting.length * 2 >= cells.length

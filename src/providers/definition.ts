@@ -4,7 +4,7 @@ import { Refusal } from '../api/calls/errors.js'
 import { explainIssue } from '../api/validation/explain-issue.js'
 import { durationPattern, unitMs } from '../api/values/duration.js'
 import { nearest } from '../api/values/nearest.js'
-import { isObject, resultOr } from '../api/values/objects.js'
+import { isObject, pickFields, resultOr } from '../api/values/objects.js'
 
 export const providerKinds = ['email', 'personal_email', 'phone', 'person', 'company', 'verify'] as const
 export type ProviderKind = (typeof providerKinds)[number]
@@ -534,25 +534,8 @@ function checkSearch(search: SearchFile, refuse: Refuse): void {
 }
 
 /** Returns the parts of a search that its request is made of. */
-export const requestOf = ({
-  get,
-  post,
-  put,
-  patch,
-  query,
-  headers,
-  body,
-  form,
-}: SearchFile): RequestFile => ({
-  get,
-  post,
-  put,
-  patch,
-  query,
-  headers,
-  body,
-  form,
-})
+export const requestOf = (search: SearchFile): RequestFile =>
+  pickFields(search, Object.keys(requestFields) as (keyof RequestFile)[])
 
 /** Returns the element of the list that has one for each row; `undefined` where a template has none. */
 export function listOfRows(template: unknown): unknown {

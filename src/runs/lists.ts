@@ -6,7 +6,7 @@ import type { Identity } from '../api/operations/facts.js'
 import type { Operation } from '../api/operations/table.js'
 import { nearest } from '../api/values/nearest.js'
 import type { Fields } from '../api/values/objects.js'
-import { columnNamed, normaliseName } from '../csv/names.js'
+import { columnNamed, isPlainName, normaliseName } from '../csv/names.js'
 import { arePersonal, firstText, toColumnKind } from '../identity/value-kinds.js'
 import { keyReader, ListIndex, type ListKind, type Match } from '../lists/list-index.js'
 import { openInput } from './find-run.js'
@@ -110,7 +110,7 @@ function isOfPeople(
   if (hasProfiles(people)) return true
   // Companies have a plain name, too.
   const whole = columnOf(people, 'full_name')
-  const isPlain = whole && (whole.by === 'values' || ['name', 'naam'].includes(normaliseName(whole.column)))
+  const isPlain = whole && (whole.by === 'values' || isPlainName(normaliseName(whole.column)))
   if (
     whole &&
     (!isPlain || columnOf(people, 'company_name') || kindIn(people, 'full_name') === 'person name')

@@ -3,12 +3,13 @@ import { resultOr } from '../../api/values/objects.js'
 import {
   columnNamed,
   familyNameIn,
-  isAddressOfCompany,
   isColumnName,
   isOwnColumn,
   isPhoneOfOthers,
+  isPlainName,
   isPrivateAddress,
   isUnnamed,
+  mentionsAddresses,
   normaliseName,
   synonymsOf,
 } from '../../csv/names.js'
@@ -76,7 +77,7 @@ export function mapColumns(
   }
   const familyName = kind === 'people' ? familyNameIn(header, samples) : -1
   // Beside `Firma`, a plain `Name` is that of somebody there.
-  const isPlain = (at: number) => ['name', 'naam'].includes(names[at] ?? '')
+  const isPlain = (at: number) => isPlainName(names[at] ?? '')
   const isOfSomebody =
     kind === 'companies' &&
     header.some((column, at) => {
@@ -260,7 +261,7 @@ const mayNameCompany = (
 ): boolean =>
   isUnnamed(column) ||
   matchFields(kind, column).length > 0 ||
-  (isAddressOfCompany(column) && areOwnAddresses('companies', column, cells, beside))
+  (mentionsAddresses(column) && areOwnAddresses('companies', column, cells, beside))
 
 /**
  * Returns how sure a column is by its values. Web addresses may be anything's: those that are not companies' own, or are somebody

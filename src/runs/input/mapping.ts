@@ -16,6 +16,7 @@ import {
   isNameOfPeople,
   isOwnColumn,
   isPhoneOfOthers,
+  isPlainName,
   isPrivateAddress,
   isSiteOfOthers,
   isUnnamed,
@@ -440,7 +441,7 @@ function guesses(request: MappingRequest): Guess[] {
   const isKnown = (name: string) => ranks.some((sets) => sets.some((set) => set.has(name)))
   const isOfPeople = about === 'companies' && names.some((name) => personNames().has(name))
   const familyName = about === 'people' ? familyNameIn(header, samples) : -1
-  const isOfPerson = (name: string) => isOfPeople && ['name', 'naam', 'country'].includes(name)
+  const isOfPerson = (name: string) => isOfPeople && (isPlainName(name) || name === 'country')
   const found = fields.flatMap((field, index) => {
     const sets = ranks[index] ?? []
     return header.flatMap((column, at): Guess[] => {
