@@ -107,7 +107,8 @@ const importsAtOnce = 16
 /** How often the counts of a flow are recorded while it runs. */
 const recordEveryMs = 1_000
 
-const digestOf = (value: unknown): string =>
+/** Returns what identifies what a flow does: a digest of a value. */
+export const digestOf = (value: unknown): string =>
   createHash('sha256').update(toCanonicalJson(value)).digest('hex').slice(0, 32)
 
 /** Runs a flow, or resumes it: each step is a run, and its rows stream into the next one. */

@@ -187,6 +187,12 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     lock = once(takeLock)
     return true
   }
+  /** Does something once more where another process has taken over: it was refused before anything was sent. */
+  const orStartOver = <T>(work: () => Promise<T>): Promise<T> =>
+    work().catch((error: unknown) => {
+      if (!startOver(error)) throw error
+      return work()
+    })
   const optionsOf = (id: OperationId, open: Awaited<ReturnType<SingleLookupPorts['open']>>) => {
     const { target, workspace, profile, notBefore, locks } = open
     const options: Omit<LookupOptions, 'fence'> = {
@@ -766,15 +772,11 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const done = Promise.withResolvers<void>()
     underWay.set(line, done.promise)
     try {
-      const ask = () =>
+      return await orStartOver(() =>
         shared && isWork
           ? shared.begin(caller, asked, id, input, options)
-          : send(caller, line, asked, id, input, options)
-      return await ask().catch((error: unknown) => {
-        // It is refused before it is sent.
-        if (!startOver(error)) throw error
-        return ask()
-      })
+          : send(caller, line, asked, id, input, options),
+      )
     } finally {
       underWay.delete(line)
       done.resolve()
@@ -788,11 +790,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     identity: string | undefined,
     options: CallOptions,
   ): Promise<Reply> => {
-    const read = () => itemsOfKey(id, { identity }, [0], options)
-    const ofKey = await read().catch((error: unknown) => {
-      if (!startOver(error)) throw error
-      return read()
-    })
+    const ofKey = await orStartOver(() => itemsOfKey(id, { identity }, [0], options))
     if ('status' in ofKey) return ofKey
     const reply = await ask()
     await ofKey.settle(reply).catch(onFault)
@@ -816,13 +814,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
           return isWork || isSeveral ? startAnew(caller, id, input, options) : caller.call(id, input, options)
         if (item && !isAnswered(options))
           return sendAnew(id, input, options, (anew) => caller.call(id, input, anew))
-        if (item) {
-          const askItems = () => recallItems(caller, item, id, input, options)
-          return askItems().catch((error: unknown) => {
-            if (!startOver(error)) throw error
-            return askItems()
-          })
-        }
+        if (item) return orStartOver(() => recallItems(caller, item, id, input, options))
         if (shared && readsShared(id)) return shared.read(caller, id, input, options)
         if (isSeveral) {
           if (isAnswered(options) && !shared.isHeard(input))

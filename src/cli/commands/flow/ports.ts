@@ -1,16 +1,15 @@
-import { createHash } from 'node:crypto'
 import { type Input, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
 import { withOwnWebhook } from '../../../api/validation/own-webhook.js'
-import { escapeControls, toCanonicalJson } from '../../../api/values/json.js'
+import { escapeControls } from '../../../api/values/json.js'
 import type { Fields } from '../../../api/values/objects.js'
 import type { Poster } from '../../../client/exchange.js'
 import { type CommandPorts, commandCaller } from '../../../flows/command.js'
 import { type HttpPorts, httpCaller } from '../../../flows/http.js'
 import { tableRows } from '../../../flows/inputs.js'
 import type { Flow, LookupStep, VendorInput } from '../../../flows/read.js'
-import type { FlowPorts } from '../../../flows/run.js'
+import { digestOf, type FlowPorts } from '../../../flows/run.js'
 import { notAskedBecause } from '../../batch/report.js'
 import { finishHere } from '../../batch/run.js'
 import { checkEngineFilters } from '../../call/build.js'
@@ -141,10 +140,12 @@ export async function searchVendor(
   const { store } = await openEngineStore(context)
   const vendors = openVendors({ ...vendorPorts(context), store })
   context.onClose(() => vendors.close())
-  const digest = createHash('sha256')
-    .update(toCanonicalJson([name, provider, query]))
-    .digest('hex')
-  const asking = { workspaceId, memberId: '', run: `search ${digest.slice(0, 32)}`, most: maxCost }
+  const asking = {
+    workspaceId,
+    memberId: '',
+    run: `search ${digestOf([name, provider, query])}`,
+    most: maxCost,
+  }
   const found = await searchPages(
     search,
     (words) => vendors.page(provider, words, asking),
