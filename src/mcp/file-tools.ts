@@ -11,7 +11,7 @@ import { findUnknown, unwrap } from '../api/validation/validate.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { crmNames } from '../runs/output/crm-names.js'
 import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
-import { isNotFound, options, refuseUnknown, schemaOf, searchOf, type Tool, toolName } from './tools.js'
+import { isNotFound, refuseUnknown, schemaOf, searchOf, type Tool, toolName } from './tools.js'
 
 /** The operations that files can be given to, row by row, by the names of their tools. */
 const batches = new Map(
@@ -199,7 +199,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         // The rows of a sample are others in the file that it is of.
         const isSample = view.sample !== undefined && view.output !== null
         const file = session.port.fileIn('file', isSample ? (view.output ?? '') : view.file, 'read')
-        return (await session.read(['explain', file, ...options({ row, column, run: id })])) as Fields
+        return (await session.read('explain', [file], { row, column, run: id })) as Fields
       }
       const started = session.runs.get(id)
       if (started) await waitFor(session, started, seconds * 1_000, call.signal, call.onStep)
@@ -217,7 +217,11 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       wait,
     },
     writes,
-    async (session, { run, max_credits, output: given, retry_unknown, wait: seconds }, call) => {
+    async (
+      session,
+      { run, max_credits, output: given, retry_unknown: retryUnknown, wait: seconds },
+      call,
+    ) => {
       const view = await findRun(session, run)
       if (view.operation === 'flow') {
         const path = session.port.fileIn('file', view.file, 'read')
@@ -227,15 +231,18 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       session.port.fileIn('file', view.file, 'read')
       const output = given ?? view.output
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
-      const args = ['runs', 'resume', view.id, ...options({ retry_unknown })]
       const path = session.port.fileIn('output', output, 'write')
-      args.push(`--output=${path}`)
       const isPaid = isPriced(operation(view.operation as OperationId))
       const held = isPaid ? session.hold(max_credits) : 0
       // In place of the budget that the run is recorded with.
-      if (isPaid) args.push(`--max-credits=${view.credits + view.credits_reserved + held}`)
-      const work = writingSoFar(session, session.port.run([...args, '--yes']), path)
-      return startRun(session, { work, held }, seconds, call)
+      const most = isPaid ? { maxCredits: view.credits + view.credits_reserved + held } : {}
+      const resuming = session.port.run({
+        command: 'runs resume',
+        args: [view.id],
+        options: { retryUnknown, ...most },
+        globals: { output: path, yes: true },
+      })
+      return startRun(session, { work: writingSoFar(session, resuming, path), held }, seconds, call)
     },
   ),
   fileTool(
@@ -266,13 +273,13 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     { ...writes, openWorldHint: false },
     async (session, { file, with: others, output: given, take, kind, map }, { signal, onStep }) => {
       const output = session.port.fileIn('output', given, 'write')
-      const args = [
-        'match',
-        session.port.fileIn('file', file, 'read'),
-        `--output=${output}`,
-        ...options({ with: listsIn(session, 'with', others), take, kind, map: mapOf(map) }),
-      ]
-      const started = session.start(session.port.run(args))
+      const matching = session.port.run({
+        command: 'match',
+        args: [session.port.fileIn('file', file, 'read')],
+        options: { with: listsIn(session, 'with', others), take, kind, map: mapOf(map) },
+        globals: { output },
+      })
+      const started = session.start(matching)
       signal.addEventListener('abort', () => started.stop())
       started.listeners.add(onStep)
       const ended = await started.ended
@@ -286,7 +293,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     { file: text('The file of the flow, in the folder of this server') },
     reads,
     async (session, { file }) =>
-      (await session.read(['flow', 'quote', session.port.fileIn('file', file, 'read')])) as Fields,
+      (await session.read('flow quote', [session.port.fileIn('file', file, 'read')])) as Fields,
   ),
   fileTool(
     'flow_run',
@@ -315,7 +322,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     },
     reads,
     async (session, { value }) => {
-      const ended = await session.start(session.port.run(['suppress', 'check', value])).ended
+      const ended = await session.start(session.port.run({ command: 'suppress check', args: [value] })).ended
       return (ended.exit === exitCodes.checkFailed ? ended.result : resultOf(ended)) as Fields
     },
   ),
@@ -337,11 +344,11 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     },
     reads,
     async (session, { by, ...given }) => {
-      const spent = (await session.read(['ledger', ...options({ by: by?.join(','), ...given })])) as Fields[]
+      const spent = (await session.read('ledger', [], { by, ...given })) as Fields[]
       const sum = (name: 'calls' | 'credits') => spent.reduce((total, one) => total + Number(one[name]), 0)
       const total = { calls: sum('calls'), credits: sum('credits') }
       if (!spent.some(({ run }) => typeof run === 'string')) return { items: spent, total }
-      const runs = (await session.read(['runs', 'list'])) as readonly RunView[]
+      const runs = (await session.read('runs list')) as readonly RunView[]
       const files = new Map(
         runs.map(({ id, file, output }) => [id, withoutUndefined({ file, output: output ?? undefined })]),
       )
@@ -432,7 +439,7 @@ function writingSoFar(session: Session, work: Work, output: string): Work {
     // Only its counts are new.
     const counting: CommandLog['write'] = (event, facts) =>
       event === 'result' && given.log.write(event, facts)
-    const exporting = session.port.run(['runs', 'export', id, `--output=${output}`])
+    const exporting = session.port.run({ command: 'runs export', args: [id], globals: { output } })
     const { exit } = await exporting({ ...given, log: { ...given.log, write: counting, spend: () => {} } })
     if (exit === exitCodes.ok) session.soFar.add(output)
     return ended
@@ -473,7 +480,7 @@ async function startRun(
 async function findRun(session: Session, run: string): Promise<RunView> {
   const view = await showRun(session, run)
   if (view.operation !== 'flow') return view
-  return { ...((await session.read(['flow', 'show', view.id])) as RunView), operation: 'flow' }
+  return { ...((await session.read('flow show', [view.id])) as RunView), operation: 'flow' }
 }
 
 interface FlowChoices {
@@ -488,23 +495,24 @@ interface FlowChoices {
 function runFlow(
   session: Session,
   path: string,
-  { max_credits, fresh, wait: seconds, held, allowsCommands }: FlowChoices,
+  { max_credits: maxCredits, fresh, wait: seconds, held, allowsCommands }: FlowChoices,
   call: ToolCall,
 ): Promise<Fields> {
-  const args = ['flow', 'run', path, ...options({ fresh, max_credits }), '--yes']
-  if (!allowsCommands) args.push('--no-outward')
-  return startRun(
-    session,
-    { work: session.port.run(args, { moreCredits: held }), isFlow: true, held },
-    seconds,
-    call,
-  )
+  const outward = allowsCommands ? {} : { outward: false }
+  const running = {
+    command: 'flow run',
+    args: [path],
+    options: { fresh, maxCredits, ...outward },
+    globals: { yes: true },
+  }
+  const work = session.port.run(running, { moreCredits: held })
+  return startRun(session, { work, isFlow: true, held }, seconds, call)
 }
 
 const isRun = (view: RunView | Fields): view is RunView => 'file' in view
 
 const showRun = async (session: Session, run: string): Promise<RunView> =>
-  (await session.read(['runs', 'show', run])) as RunView
+  (await session.read('runs show', [run])) as RunView
 
 /** Returns how a run stands by its records, and how it ended where it was started here. */
 async function statusOf(session: Session, id: string): Promise<Fields> {

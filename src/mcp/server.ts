@@ -212,10 +212,10 @@ function progressOf({ mcpReq: { _meta, notify, signal } }: ServerContext): (step
 
 const jsonType = 'application/json'
 
-/** Resources that a command prints: their names, what they are, and the command. */
+/** Resources of records: their names, what they are, and what reads them. */
 const records = [
-  ['credits', 'Credit balance and remaining quotas', ['credits']],
-  ['runs', 'The runs of this machine, newest first', ['runs', 'list']],
+  ['credits', 'Credit balance and remaining quotas', (session: Session) => session.ask('credits.show')],
+  ['runs', 'The runs of this machine, newest first', (session: Session) => session.read('runs list')],
 ] as const
 
 const documentNames = async (folder: string): Promise<string[]> =>
@@ -224,9 +224,9 @@ const documentNames = async (folder: string): Promise<string[]> =>
 async function readResource({ session, documents }: McpOptions, uri: string) {
   const run = /^prospect:\/\/runs\/([0-9a-f][0-9a-f-]*)$/.exec(uri)?.[1]
   const [, , listing] = records.find(([name]) => uri === `prospect://${name}`) ?? []
-  const args = run === undefined ? listing : ['runs', 'show', run]
-  if (args) {
-    const body = await session.read(args).catch((error: unknown) => {
+  const reading = run === undefined ? listing?.(session) : session.read('runs show', [run])
+  if (reading) {
+    const body = await reading.catch((error: unknown) => {
       throw run !== undefined && error instanceof CommandFailure && error.problem.code === 'not_found'
         ? new ResourceNotFoundError(uri)
         : error

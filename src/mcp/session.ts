@@ -1,7 +1,7 @@
-import type { Shape } from '../api/areas/shapes.js'
+import { type Shape, shapeOf } from '../api/areas/shapes.js'
 import type { Input } from '../api/calls/caller.js'
 import { Refusal, type Report } from '../api/calls/errors.js'
-import type { Operation } from '../api/operations/table.js'
+import { type Operation, type OperationId, operation } from '../api/operations/table.js'
 import type { CommandLog, WorkStep } from '../api/ports/ports.js'
 import type { Fields } from '../api/values/objects.js'
 
@@ -12,6 +12,17 @@ export interface OperationCall {
   readonly input: Input
   /** Where it is asked for each row of a file: how, by the names by which commands read their options. */
   readonly rows?: { readonly options: Fields } | undefined
+  /** The options that every command has. */
+  readonly globals?: Fields
+}
+
+/** What a command is given that is no operation. */
+export interface CommandCall {
+  /** Its name, such as `runs show`. */
+  readonly command: string
+  readonly args?: readonly string[]
+  /** By the names by which commands read them; a text is read as one that is typed. */
+  readonly options?: Fields
   /** The options that every command has. */
   readonly globals?: Fields
 }
@@ -29,8 +40,8 @@ interface MoreCredits {
 
 /** What the tools need of the command line. */
 export interface CommandPort {
-  /** Runs a command of this program by its words. */
-  run(words: readonly string[], more?: MoreCredits): Work
+  /** Does what a command does. */
+  run(call: CommandCall, more?: MoreCredits): Work
   /** Does what the command of an operation does. */
   call(call: OperationCall, more?: MoreCredits): Work
   sleep(ms: number, signal: AbortSignal): Promise<void>
@@ -149,9 +160,15 @@ export class Session {
     return Object.assign(started, { ended: settle().then(() => ended) })
   }
 
-  /** Runs a command to its end and returns its result. Throws a CommandFailure where it fails. */
-  async read(words: readonly string[]): Promise<unknown> {
-    return resultOf(await this.start(this.port.run(words)).ended)
+  /** Returns the result of a command. Throws a CommandFailure where it fails. */
+  async read(command: string, args: readonly string[] = [], options: Fields = {}): Promise<unknown> {
+    return resultOf(await this.start(this.port.run({ command, args, options })).ended)
+  }
+
+  /** Returns what an operation answers. Throws a CommandFailure where it fails. */
+  async ask(id: OperationId, input: Input = {}): Promise<unknown> {
+    const call = { operation: operation(id), shape: await shapeOf(id), input }
+    return resultOf(await this.start(this.port.call(call)).ended)
   }
 
   async close(): Promise<void> {

@@ -323,16 +323,6 @@ async function nearMatches(
     : { next: 'Nothing matches, also without any one of the filters: leave out several, or widen them.' }
 }
 
-/** Returns options as a command line has them. Their values are part of the same word, so that none can be an option. */
-export function options(given: Fields): string[] {
-  return Object.entries(given).flatMap(([name, value]) => {
-    const flag = `--${name.replaceAll('_', '-')}`
-    if (value === undefined || value === false) return []
-    if (value === true) return [flag]
-    return [value].flat().map((one) => `${flag}=${String(one)}`)
-  })
-}
-
 export const isNotFound = (error: unknown) =>
   error instanceof CommandFailure && error.problem.exit_code === exitCodes.notFound
 
@@ -348,8 +338,8 @@ const isFoundPage = (body: unknown): body is FoundPage =>
 
 /** Returns records of a search, of whichever session; `undefined` where there is none. */
 export async function searchOf(session: Session, id: string, page = 1): Promise<Fields | undefined> {
-  const args = ['searches', 'get', id, ...options({ page, per_page: maxRecords })]
-  const body = await session.read(args).catch((error: unknown) => {
+  const asked = { id, page, per_page: maxRecords }
+  const body = await session.ask('searches.get', asked).catch((error: unknown) => {
     if (isNotFound(error)) return undefined
     throw error
   })

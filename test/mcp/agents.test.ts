@@ -381,6 +381,25 @@ describe('prospect mcp', () => {
     expect(new Set(lines.map((line) => line.slice(0, 2)))).toEqual(new Set(['{"']))
   })
 
+  it('follows runs and sums what they cost at the target that it was started with', async () => {
+    write('two.csv', 'domain\nacme-robotics.example\nnobody-knows.example\n')
+    const { client, call } = await connectAgent(here.home, [
+      '--max-credits=5',
+      '--profile=default',
+      '--local',
+    ])
+    const given = { operation: 'accounts_enrich', file: 'two.csv', output: 'out.csv', wait: 60 }
+    const { id } = await call('run_file', given)
+    expect(await call('run_status', { run: id })).toMatchObject({ status: 'finished', profile: 'default' })
+    expect(await call('run_status', { run: id, row: 1 })).toMatchObject({ status: 'found', credits: 1 })
+    expect(await call('match_file', { file: 'two.csv', with: ['out.csv'], output: 'm.csv' })).toMatchObject({
+      yes: 2,
+    })
+    expect(await call('ledger')).toMatchObject({ items: [{ run: id, credits: 1 }], total: { credits: 1 } })
+    const { contents } = await client.readResource({ uri: 'prospect://runs' })
+    expect(contents).toMatchObject([{ text: expect.stringContaining(String(id)) }])
+  })
+
   it('has credits, runs and the documents as resources', async () => {
     const { client } = await connectAgent(here.home)
     const { resources } = await client.listResources()

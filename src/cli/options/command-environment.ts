@@ -4,9 +4,9 @@ import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { areaOf, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
-import type { Fields } from '../../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
-import type { OperationCall } from '../../mcp/session.js'
+import type { CommandCall, OperationCall } from '../../mcp/session.js'
 import { resolveField } from '../../runs/output/columns.js'
 import type { Context, FileUse, GlobalOptions, Streams } from '../context/context.js'
 import { Stop } from '../context/errors.js'
@@ -45,6 +45,9 @@ export interface Invocation<Options = Fields> {
 
 type Work<T, Options> = (context: Context, invocation: Invocation<Options>) => Promise<T>
 
+// biome-ignore lint/suspicious/noConfusingVoidType: most works return nothing
+type Ended = number | void
+
 export type CommandFactory = (environment: CommandEnvironment) => Command
 
 export interface CommandEnvironment {
@@ -66,7 +69,8 @@ export interface StartedCommand extends Taking {
 
 /** Does the work of a command within this process. Returns its exit code. */
 export interface StartCommand {
-  command(words: readonly string[], streams: Streams, given: StartedCommand): Promise<number>
+  /** One that is no operation, with values in place of words. */
+  command(call: CommandCall, globals: GlobalOptions, streams: Streams, given: StartedCommand): Promise<number>
   /** The command of an operation, with a request in place of words. */
   operation(
     call: OperationCall,
@@ -111,6 +115,7 @@ export class ProspectCommand<Options = Fields> extends Command {
   readonly #examples: string[] = []
   readonly #notes: string[] = []
   #reads: 'engine' | 'records' | undefined
+  #work: Work<Ended, Options> | undefined
   #target: readonly TargetOption[] | undefined
 
   constructor(
@@ -240,26 +245,38 @@ export class ProspectCommand<Options = Fields> extends Command {
   }
 
   /** Sets the work of the command, which returns its exit code; without one it is 0. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: most works return nothing
-  run(work: Work<number | void, Options>): this {
-    return this.addGlobals().action(async () => {
-      const context = withGlobalsOf(this.context, this)
-      const { globals } = context
-      const invocation = { args: this.args, options: this.opts() as Invocation['options'] & Options }
-      await checkFormats(globals)
-      claimFiles(context, { ...invocation.options, ...globals })
-      checkLayoutFormat(globals)
-      const typed = Object.keys(this.opts()).filter((name) => this.getOptionValueSource(name) !== 'default')
-      context.log?.write('start', { command: pathOf(this), options: typed })
-      const { csv, dryRun, database, shared } = invocation.options
-      // A batch holds the lock that is recorded with its run.
-      if (globals.lock !== undefined && dryRun !== true && csv === undefined && this.name() !== 'resume')
-        await holdLock(context, globals.lock)
-      // The options about a shared database name it.
-      if (this.#reads && dryRun !== true && database === undefined && shared !== true)
-        await requireWorkspace(context, this.#reads)
-      this.onEnd((await work(context, invocation)) ?? 0)
-    })
+  run(work: Work<Ended, Options>): this {
+    this.#work = work
+    return this.addGlobals().action(() => this.#begin(withGlobalsOf(this.context, this), this.args))
+  }
+
+  /** Does the work of the command with values in place of words: of options, a text is read as one that is typed. */
+  async perform(context: Context, args: readonly string[], options: Fields): Promise<void> {
+    for (const [name, value] of Object.entries(withoutUndefined(options))) {
+      const option = this.options.find((one) => one.attributeName() === name)
+      if (!option) throw new Error(`${pathOf(this)} has no option ${name}`)
+      if (typeof value === 'string') this.parseOptions([`${option.long}=${value}`])
+      else this.setOptionValue(name, value)
+    }
+    await this.#begin(context, args)
+  }
+
+  async #begin(context: Context, args: readonly string[]): Promise<void> {
+    const { globals } = context
+    const invocation = { args, options: this.opts() as Invocation['options'] & Options }
+    await checkFormats(globals)
+    claimFiles(context, { ...invocation.options, ...globals })
+    checkLayoutFormat(globals)
+    const typed = Object.keys(this.opts()).filter((name) => this.getOptionValueSource(name) !== 'default')
+    context.log?.write('start', { command: pathOf(this), options: typed })
+    const { csv, dryRun, database, shared } = invocation.options
+    // A batch holds the lock that is recorded with its run.
+    if (globals.lock !== undefined && dryRun !== true && csv === undefined && this.name() !== 'resume')
+      await holdLock(context, globals.lock)
+    // The options about a shared database name it.
+    if (this.#reads && dryRun !== true && database === undefined && shared !== true)
+      await requireWorkspace(context, this.#reads)
+    this.onEnd((await this.#work?.(context, invocation)) ?? 0)
   }
 
   printAdmin(

@@ -8,7 +8,7 @@ import { peekGlobals, readHelp } from '../options/global-options.js'
 import { outcomeOf } from '../output/print.js'
 import { createContext, type Overrides } from '../target/create.js'
 import { callOperation } from './operation-command.js'
-import { buildProgram, purpose } from './program.js'
+import { buildProgram, purpose, writtenCommand } from './program.js'
 
 export { escapeControls } from '../../api/values/json.js'
 
@@ -19,7 +19,13 @@ export async function main(
   overrides: Overrides = {},
 ): Promise<number> {
   const start: StartCommand = {
-    command: (words, own, given) => main(words, own, { ...overrides, ...given }),
+    command: ({ command, args = [], options = {} }, globals, own, given) =>
+      inContext(own, { ...overrides, ...given }, globals, async (context) => {
+        const environment = createCommandEnvironment(context, start)
+        const written = await writtenCommand(environment, command)
+        await written.perform(context.withGlobals(globals), args, options)
+        return environment.exitCode()
+      }),
     operation: (call, globals, own, given) =>
       inContext(own, { ...overrides, ...given }, globals, (context) =>
         callOperation(context.withGlobals(globals), call),

@@ -6,6 +6,7 @@ import {
   type CommandEnvironment,
   type CommandFactory,
   checkWord,
+  ProspectCommand,
 } from '../options/command-environment.js'
 import { type TargetOption, withGlobalsOf, wordsOf } from '../options/global-options.js'
 import { optionValues } from '../options/schema-options.js'
@@ -85,6 +86,19 @@ const summaries: Readonly<Record<string, string>> = texts.summaries
 
 const loadWritten = async (environment: CommandEnvironment, [, load, target]: Handwritten) =>
   (await load())(target ? environment.withTarget(...target) : environment)
+
+/** Returns a command that is not derived from the operation table, by its words. */
+export async function writtenCommand(
+  environment: CommandEnvironment,
+  words: string,
+): Promise<ProspectCommand> {
+  const [area = '', ...names] = words.split(' ')
+  const row = handwritten[area]
+  let command: Command | undefined = row && (await loadWritten(environment, row))
+  for (const name of names) command = command?.commands.find((one) => one.name() === name)
+  if (command instanceof ProspectCommand) return command
+  throw new Error(`there is no command ${words}`)
+}
 
 /** What the program is for, in a line. */
 export const purpose = 'Enrich companies and contacts. See the price first. Never pay twice.'

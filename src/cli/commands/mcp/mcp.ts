@@ -10,7 +10,6 @@ import { checkProviders } from '../../batch/options.js'
 import { resolveFilterNames } from '../../call/filter-names.js'
 import { type Context, type GlobalOptions, type Streams, version } from '../../context/context.js'
 import { documentsFolder } from '../../context/documents.js'
-import { toFlag } from '../../context/errors.js'
 import { isInside } from '../../context/home.js'
 import { workInProcess } from '../../context/in-process.js'
 import { interruptible } from '../../context/io.js'
@@ -156,10 +155,6 @@ function createPort(
   const { streams, globals, sleep, ids } = context
   const vendors = { run: ids.uuid(), most, others: 0 }
   const own: GlobalOptions = { ...pickFields(globals, passedOn), input: false }
-  const ownWords = passedOn.flatMap((name) => {
-    const [flag, value] = [toFlag(name), globals[name]]
-    return value === undefined ? [] : [value === true ? flag : `${flag}=${String(value)}`]
-  })
   const workOf = (begin: (own: Streams, given: StartedCommand) => Promise<number>): Work =>
     workInProcess(streams, '', (inner, taking) => begin(inner, { ...taking, root, vendors }))
   return {
@@ -176,9 +171,9 @@ function createPort(
       if (names.every((one) => isInside(root, one))) return file
       throw new Refusal('usage.mcp_outside', { name, path, root })
     },
-    run: (words, more = {}) =>
+    run: (asked, more = {}) =>
       workOf((inner, given) =>
-        start.command([...words, ...ownWords, '--no-input'], inner, { ...given, ...more }),
+        start.command(asked, { ...own, ...asked.globals }, inner, { ...given, ...more }),
       ),
     call: (request, more = {}) =>
       workOf((inner, given) =>
