@@ -10,7 +10,7 @@ import { parseComputation, parseExpression, type Scope } from '../lists/expressi
 import type { ListKind } from '../lists/list-index.js'
 import { execute } from '../runs/execute.js'
 import { StopReason } from '../runs/flow-control.js'
-import type { Mapping } from '../runs/input/mapping.js'
+import { asRead, type Mapping } from '../runs/input/mapping.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import { ReasonCounter, type RunReport, type RunStop, type SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
@@ -143,7 +143,8 @@ export async function lookupFor(
       ...lookup,
       identity,
       skip: hasLeft,
-      isKnown: isKnown && ((cells) => isKnown(resultOr(undefined, () => identityFor(lookup.input(cells))))),
+      isKnown:
+        isKnown && ((cells) => isKnown(resultOr(undefined, () => identityFor(lookup.read(cells).input)))),
     },
   }
 }
@@ -163,12 +164,12 @@ function withEarlierRows(create: () => Lookup): Lookup {
   let rows = 0
   return {
     ...current,
-    input: (cells, leaveOut, line) => {
-      const input = current.input(cells, leaveOut)
-      if (line === undefined || !current.people) return input
+    read: (cells, line) => {
+      const read = current.read(cells)
+      if (line === undefined || !current.people) return read
       if (++rows % rememberedRows === 0) current = create()
       current.people?.add({ cells, line })
-      return input
+      return read
     },
   }
 }
@@ -189,7 +190,7 @@ function customLookup(
   return {
     header: [lineColumn, 'row'],
     lookup: {
-      input,
+      read: (cells) => asRead(input(cells)),
       identity,
       isKnown: isKnown && ((cells) => isKnown(identity(input(cells)))),
       explain: ({ message }) => message,

@@ -274,7 +274,7 @@ async function* inPortions(
 
 /** Returns rows without results about people and companies that are suppressed: they keep the columns of the input. */
 async function withoutSuppressed(
-  { suppressor, input, about = (_, given) => given }: Batch,
+  { suppressor, read, about = (_, given) => given }: Batch,
   rows: readonly OutputRow[],
 ): Promise<OutputRow[]> {
   if (!suppressor) return [...rows]
@@ -282,7 +282,7 @@ async function withoutSuppressed(
   // An answer need not say which company was asked for.
   const suppressed = await suppressor.areAbout(
     rows.map(({ cells, body }) =>
-      body === undefined ? undefined : { body, input: about(cells, input(cells)) },
+      body === undefined ? undefined : { body, input: about(cells, read(cells).input) },
     ),
   )
   const { results } = (await suppressor.records({ results: bodies })) as { results: readonly unknown[] }

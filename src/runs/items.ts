@@ -7,7 +7,7 @@ import type { Operation } from '../api/operations/table.js'
 import { bare } from '../api/validation/coerce.js'
 import { countValues, toJson } from '../api/values/json.js'
 import { FooterCounter } from '../csv/footer.js'
-import { LeftOutCounter, type LeftOutValue } from '../csv/names.js'
+import { LeftOutCounter } from '../csv/names.js'
 import { createRowReader, type Mapping } from './input/mapping.js'
 import { isNoRecord, type Table } from './input/table.js'
 import { ReasonCounter } from './output/report.js'
@@ -36,7 +36,7 @@ export async function readItems(
   isKnown: (input: Input) => boolean = () => false,
 ) {
   const shape = { input: item, output: item }
-  const { input: toInput, validate } = createRowReader(operation, shape, mapping)
+  const reader = createRowReader(operation, shape, mapping)
   const problems: { readonly line: number; readonly text: string }[] = []
   const items: Input[] = []
   const lines: number[] = []
@@ -49,11 +49,11 @@ export async function readItems(
       for (const row of rows) {
         if (footer.add(row) || isNoRecord(row)) continue
         const { cells, line } = row
-        const leftOut: Pick<LeftOutValue, 'field' | 'value'>[] = []
-        const input = toInput(cells, (field, value) => leftOut.push({ field, value }))
+        const read = reader.read(cells)
+        const { input, leftOut } = read
         const refusal = refusalOf(() => {
           checkWidth(cells, table.header)
-          validate(input)
+          reader.validate(read)
         })
         if (refusal) {
           const text = explain(refusal)

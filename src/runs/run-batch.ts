@@ -161,7 +161,7 @@ async function openComparison(
   )
   return {
     baseline: run?.id ?? null,
-    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.input(row.cells, undefined, row.line)), row),
+    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.read(row.cells, row.line).input), row),
   }
 }
 
@@ -169,7 +169,7 @@ async function openComparison(
 async function readRows(table: Table, lookup: Lookup, { choices }: BatchRequest) {
   const check = lookup.people
     ? await checkPeople(table, lookup.people, lookup.skip)
-    : await checkTable(table, (cells) => lookup.identity(lookup.input(cells)), lookup.skip)
+    : await checkTable(table, (cells) => lookup.identity(lookup.read(cells).input), lookup.skip)
   const { table: selected, count } = selectRows(table, choices, check.rows)
   return { check, count, rows: { table: selected, ...lookup, repeats: check.repeats } }
 }
@@ -267,7 +267,7 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
 export async function inputOfRow(request: BatchRequest, ports: RunPorts, run: Run, row: number) {
   const { found, lookup } = (await readRow(request, ports, run, row)) ?? {}
   if (!found || !lookup || lookup.skip?.(found)) return undefined
-  return resultOr(undefined, () => lookup.input(found.cells))
+  return resultOr(undefined, () => lookup.read(found.cells).input)
 }
 
 /** Why a row of a recorded run is not looked up, and what is wrong with an invalid one. */
@@ -297,9 +297,9 @@ export async function whyNotLookedUp(
   if (lookup.isKnown?.(found.cells)) return { status: 'known', error: '' }
   try {
     checkWidth(found.cells, table.header)
-    const input = lookup.input(found.cells)
-    lookup.validate?.(input)
-    const asked = lookup.about?.(found.cells, input) ?? input
+    const row = lookup.read(found.cells)
+    lookup.validate?.(row)
+    const asked = lookup.about?.(found.cells, row.input) ?? row.input
     const [isSuppressed] = (await lookup.suppressor?.areAskedAbout([asked])) ?? []
     return isSuppressed ? { status: 'suppressed', error: '' } : null
   } catch (error) {

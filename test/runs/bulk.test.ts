@@ -183,8 +183,8 @@ describe.each(states())('%s', (name, open) => {
       const rows = [...domainsOf(5), ...domainsOf(5), 'bad', ...domainsOf(7)]
       const { part } = await machine(rows)
       const { ended } = await part(target, {}, () => ({
-        validate: ({ domain }) => {
-          if (domain === 'bad') throw new ApiError('bad_request', { reason: 'domain' })
+        validate: ({ input }) => {
+          if (input.domain === 'bad') throw new ApiError('bad_request', { reason: 'domain' })
         },
       }))
       expect(await ended).toMatchObject({ found: 17, invalid: 1, duplicates: 10, credits: 7 * price })

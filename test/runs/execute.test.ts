@@ -5,6 +5,7 @@ import { ConnectionLost, type Input } from '../../src/api/calls/caller.js'
 import { ApiError, failureOf, Refusal } from '../../src/api/calls/errors.js'
 import { hintOf } from '../../src/cli/context/errors.js'
 import { execute } from '../../src/runs/execute.js'
+import type { ReadRow } from '../../src/runs/input/mapping.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
 import { exitCodeOf, type RunProgress } from '../../src/runs/output/report.js'
 import type { Batch } from '../../src/runs/ports.js'
@@ -124,8 +125,8 @@ describe('the rows of a batch', () => {
     const fake = fakeCaller(found)
     const sink = memorySink()
     const file = folder.file('domain,country\na,DE\nb,FR,x,y\n\nc,XX\n"d\n",FR,1\n')
-    const validate = ({ country }: Input) => {
-      if (country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
+    const validate = ({ input }: ReadRow) => {
+      if (input.country === 'XX') throw new ApiError('invalid', { reason: 'country XX is unknown' })
     }
     const report = await execute(await companyBatch(file, fake.caller, sink, { validate }))
     expect(rowsOf(sink.text()).map((row) => [row._status, row._error, row._credits, row._source])).toEqual([

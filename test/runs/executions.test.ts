@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { type Caller, ConnectionLost, type Input, type Reply } from '../../src/api/calls/caller.js'
 import type { LookupOptions } from '../../src/lookups/store.js'
 import { execute } from '../../src/runs/execute.js'
+import { asRead } from '../../src/runs/input/mapping.js'
 import { type Run, runsOver, stopKilled } from '../../src/runs/journal/runs.js'
 import type { Batch } from '../../src/runs/ports.js'
 import { type Driver, readNumber } from '../../src/storage/driver/connection.js'
@@ -226,7 +227,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
       operation: 'accounts.hiring',
       most: () => 100,
       perRecord: 1,
-      input: ([domain]: readonly string[]) => ({ domain, limit: 100 }),
+      read: ([domain]: readonly string[]) => asRead({ domain, limit: 100 }),
     } as const
 
     it('give no other run what a budget cut, not even after a kill', async () => {

@@ -4,7 +4,7 @@ import type { OperationId } from '../../src/api/operations/table.js'
 import { runSentences } from '../../src/cli/batch/map-columns.js'
 import { describe as sentenceOf } from '../../src/cli/messages.js'
 import { type LookupOptions, type Lookups, openLookups } from '../../src/lookups/store.js'
-import { mapColumns, rowInput } from '../../src/runs/input/mapping.js'
+import { asRead, mapColumns, rowInput } from '../../src/runs/input/mapping.js'
 import { openTable } from '../../src/runs/input/table.js'
 import { type NewRun, type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { createLayout, type OutputRow } from '../../src/runs/output/columns.js'
@@ -160,9 +160,10 @@ export async function companyBatch(
     subject: 'company',
   })
   const results = ['domain', 'industry'].map((name) => ({ name, path: [name] }))
+  const toInput = rowInput(mapping)
   return {
     table,
-    input: rowInput(mapping),
+    read: (cells) => asRead(toInput(cells)),
     identity: ({ domain, name }) =>
       domain === undefined ? (name as string | undefined) : `domain ${domain}`,
     operation: 'accounts.enrich',

@@ -4,6 +4,7 @@ import type { Input } from '../../src/api/calls/caller.js'
 import { ApiError } from '../../src/api/calls/errors.js'
 import { hashOf } from '../../src/csv/identity-filter.js'
 import { execute } from '../../src/runs/execute.js'
+import type { ReadRow } from '../../src/runs/input/mapping.js'
 import { checkTable, openTable } from '../../src/runs/input/table.js'
 import { fileSink } from '../../src/runs/output/writer.js'
 import { perFile } from '../support/each.js'
@@ -39,8 +40,8 @@ const enriched = [
 const identity = ({ domain }: Input) =>
   /^(?:.*@|https?:\/\/(?:www\.)?)?([^/]+)/.exec(String(domain).toLowerCase())?.[1]
 
-const validate = ({ domain }: Input) => {
-  if (domain === undefined) throw new ApiError('missing_keys', { keys: 'domain' })
+const validate = ({ input }: ReadRow) => {
+  if (input.domain === undefined) throw new ApiError('missing_keys', { keys: 'domain' })
 }
 
 test.each([

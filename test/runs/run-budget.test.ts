@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/api/calls/caller.js'
 import type { LookupOptions, Lookups } from '../../src/lookups/store.js'
 import { execute } from '../../src/runs/execute.js'
+import { asRead } from '../../src/runs/input/mapping.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { spendingOver } from '../../src/runs/journal/spending.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
@@ -52,7 +53,7 @@ describe.each(states())('%s', (name, open) => {
       operation: 'accounts.hiring',
       most: () => 100,
       perRecord: 1,
-      input: (cells) => ({ ...batch.input(cells), limit: 100 }),
+      read: (cells) => asRead({ ...batch.read(cells).input, limit: 100 }),
     })
     return { report, sources: sink.text().match(/(?:lookup|reused|duplicate)$/gm) }
   }

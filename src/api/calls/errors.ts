@@ -1,5 +1,5 @@
 import type { Operation } from '../operations/table.js'
-import { type Fields, isObject } from '../values/objects.js'
+import { type Fields, isObject, once } from '../values/objects.js'
 import type { Reply } from './caller.js'
 import { exitCodes } from './exit-codes.js'
 
@@ -244,8 +244,12 @@ const isWebAddress = (text: unknown): text is string =>
 
 const rowOf = (code: ErrorCode): ErrorRow => errors[code]
 
-export const codesOf = (status: number): ErrorCode[] =>
-  (Object.keys(errors) as ErrorCode[]).filter((code) => errors[code].status === status)
+const codesByStatus = once(() => {
+  const codes = Object.keys(errors) as ErrorCode[]
+  return Map.groupBy<number, ErrorCode>(codes, (code) => errors[code].status)
+})
+
+export const codesOf = (status: number): readonly ErrorCode[] => codesByStatus().get(status) ?? []
 
 /** Returns the error of a status without a code. Servers may omit the code, so the only one of a status matches as well. */
 function findCode(status: number, text: string): ErrorCode | undefined {
@@ -261,9 +265,9 @@ function findCode(status: number, text: string): ErrorCode | undefined {
 
 /** Returns whether a text matches a template; false for a template that consists of placeholders. */
 function matchesTemplate(text: string, template: string): boolean {
+  if (!template.includes('{')) return text === template
   const words = template.split(/\{\w+\}/)
   const [head = '', tail = ''] = [words[0], words.at(-1)]
-  if (words.length === 1) return text === template
   return (
     head !== '' && text.length >= head.length + tail.length && text.startsWith(head) && text.endsWith(tail)
   )

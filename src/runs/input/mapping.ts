@@ -20,7 +20,7 @@ import {
   isPrivateAddress,
   isSiteOfOthers,
   isUnnamed,
-  type LeaveOut,
+  type LeftOutValue,
   normaliseName,
   type RepeatedName,
   type Synonyms,
@@ -659,7 +659,21 @@ export const withoutMapped = (constants: Input, { columns }: Mapping): Input =>
 const withoutFields = (input: Input, fields: ReadonlySet<string>): Input =>
   Object.fromEntries(Object.entries(input).filter(([field]) => !fields.has(field)))
 
-/** Returns how a row of a mapped file becomes an input, and how that is checked; the check throws ApiError. */
+/** What a row is read as. */
+export interface ReadRow {
+  readonly input: Input
+  /** Cells that were left out of it: they are not understood, and the row can be looked up without them. */
+  readonly leftOut: readonly Pick<LeftOutValue, 'field' | 'value'>[]
+  /** Whether nothing is wrong with the fields of the input. */
+  readonly isValid: boolean
+  /** What its column of full names has. */
+  readonly fullName: string
+}
+
+/** Returns an input as one that nothing was left out of. */
+export const asRead = (input: Input): ReadRow => ({ input, leftOut: none, isValid: false, fullName: '' })
+
+/** Returns how a row of a mapped file becomes an input, and how that is checked. */
 export function createRowReader(
   operation: Operation,
   shape: Shape,
@@ -682,8 +696,8 @@ export function createRowReader(
   const oneOf = exclusive[operation.id] ?? []
   const passed = new Set(passesFields ? findUnknown(operation.id, shape, constants) : [])
 
-  /** The last input whose cells are all of their fields' kinds. It is validated next. */
-  let fitting: Input | undefined
+  /** Whether rows have none but fields of the operation, under their own names. */
+  const hasOwnNames = [...fields, ...Object.keys(constants)].every((field) => Object.hasOwn(schemas, field))
   /** Returns the first field whose cell is of another kind, after those that were `seen`. */
   const findMisplaced = (input: Input, seen = 0): number => {
     // A row about a person names somebody, so a host that many share is the employer's only if its name is there.
@@ -698,8 +712,6 @@ export function createRowReader(
   }
 
   const lastOf = mapping.columns.find(({ part }) => part === 'last')
-  /** The full name of the row whose input was made last. It is validated next. */
-  let fullName = ''
   /** Whether a row has a full name that cannot be split, and nothing else that says whom it is about. */
   const isUnsplit = (input: Input): boolean =>
     lastOf !== undefined &&
@@ -709,56 +721,63 @@ export function createRowReader(
   const [firstName, lastName] = [find('first_name', 'firstname'), find('last_name', 'lastname')]
   /** Whether the columns of a row have the words of a team or the like for a name, and nothing else that says whom it is about. */
   const isOfNobody = (input: Input): boolean => {
+    if (firstName === undefined || lastName === undefined) return false
     const [first, last] = [firstName, lastName].map((field) =>
-      field !== undefined && fields.includes(field) ? input[field] : undefined,
+      fields.includes(field) ? input[field] : undefined,
     )
     if (typeof first !== 'string' || typeof last !== 'string' || isGivenName(first)) return false
     return isNobody(`${first} ${last}`) && profileFields.every((field) => input[field] === undefined)
   }
 
+  const toInput = (cells: readonly string[]): Input => {
+    const input = read(cells)
+    if (name === undefined || domain === undefined) return input
+    const both = toNameAndDomain(input[name])
+    const parts = both ? { ...input, [name]: both.name, [domain]: input[domain] ?? both.domain } : input
+    const [written, site] = [parts[name], parts[domain]]
+    if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
+      const { [domain]: _, ...others } = parts
+      return { ...others, [name]: site }
+    }
+    if (site === undefined && typeof written === 'string' && isDomainInName(written)) {
+      const { [name]: _, ...others } = parts
+      // `Booking.com` is a name, too.
+      return { ...(/\/|^www\./i.test(written) ? others : parts), [domain]: written }
+    }
+    return parts
+  }
+
   return {
-    /** Leaves out cells that are not understood, where the row can be looked up without them. */
-    input: (cells: readonly string[], leaveOut?: LeaveOut): Input => {
-      let input = read(cells)
-      fullName = (lastOf && cells[lastOf.at]?.trim()) ?? ''
-      if (name !== undefined && domain !== undefined) {
-        const both = toNameAndDomain(input[name])
-        if (both) input = { ...input, [name]: both.name, [domain]: input[domain] ?? both.domain }
-        const [written, site] = [input[name], input[domain]]
-        if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
-          const { [domain]: _, ...others } = input
-          input = { ...others, [name]: site }
-        } else if (site === undefined && typeof written === 'string' && isDomainInName(written)) {
-          const { [name]: _, ...others } = input
-          // `Booking.com` is a name, too.
-          input = { ...(/\/|^www\./i.test(written) ? others : input), [domain]: written }
-        }
-      }
+    read: (cells: readonly string[]): ReadRow => {
+      const input = toInput(cells)
+      const row = { ...asRead(input), fullName: (lastOf && cells[lastOf.at]?.trim()) ?? '' }
       const unusable: string[] = []
       for (let at = findMisplaced(input); at >= 0; at = findMisplaced(input, at + 1))
         unusable.push(fields[at] as string)
       const named = name === undefined || unusable.includes(name) ? undefined : input[name]
       if (domain !== undefined && named !== undefined && isText(input[domain])) unusable.push(domain)
-      if (unusable.length === 0) fitting = input
+      const isElse = (field: string) => input[field] !== undefined && isOther(input[field], about)
+      const given = oneOf.filter((field) => input[field] !== undefined)
+      const isUsual = hasOwnNames && unusable.length === 0 && given.length < 2 && !profileFields.some(isElse)
+      if (isUsual && shape.input.safeParse(input).success) return { ...row, isValid: true }
       for (const field of optional) {
         const value = input[field]
         if (value !== undefined && value !== constants[field] && !schemas[field]?.safeParse(value).success)
           unusable.push(field)
       }
-      for (const field of profileFields)
-        if (input[field] !== undefined && isOther(input[field], about)) unusable.push(field)
-      const usable = oneOf.filter((field) => input[field] !== undefined && !unusable.includes(field))
-      if (unusable.length === 0 && usable.length < 2) return input
+      unusable.push(...profileFields.filter(isElse))
+      const usable = given.filter((field) => !unusable.includes(field))
+      if (unusable.length === 0 && usable.length < 2) return row
       const spoilt = new Set([...unusable, ...usable.slice(1)])
       // Where nothing else says whom the row is about, the refusal has to name the field.
-      if (!identifying[subject].some((field) => input[field] !== undefined && !spoilt.has(field)))
-        return input
-      for (const field of new Set(unusable)) leaveOut?.(field, input[field], '')
+      if (!identifying[subject].some((field) => input[field] !== undefined && !spoilt.has(field))) return row
+      const leftOut = [...new Set(unusable)].map((field) => ({ field, value: input[field] }))
       const defaults = Object.entries(constants).filter(([field]) => unusable.includes(field))
-      return { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) }
+      return { ...row, input: { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) }, leftOut }
     },
-    validate: (input: Input): void => {
-      const field = input === fitting ? undefined : fields[findMisplaced(input)]
+    /** Throws an ApiError for a row whose input must not be sent. */
+    validate: ({ input, isValid, fullName }: ReadRow): void => {
+      const field = isValid ? undefined : fields[findMisplaced(input)]
       if (field !== undefined) throw refuseField(field, describeMisplaced(field, String(input[field])))
       if (isOfNobody(input)) throw refuseField(lastName ?? '', ofNobody)
       if (isUnsplit(input)) throw refuseField(lastOf?.field ?? '', whyUnsplit(fullName))
@@ -768,10 +787,12 @@ export function createRowReader(
           anyOf: mappable,
           sentence: `Provide at least one of: ${mappable.join(', ')}`,
         })
-      validate(operation.id, shape, passed.size === 0 ? input : withoutFields(input, passed))
+      if (!isValid) validate(operation.id, shape, passed.size === 0 ? input : withoutFields(input, passed))
     },
   }
 }
+
+const none: readonly never[] = []
 
 const ofNobody = 'is not the name of a person'
 

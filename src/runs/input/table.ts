@@ -50,6 +50,9 @@ export async function openTable(path: string, options: ReadOptions = {}) {
   const notes: Note[] = isAllData ? [{ code: 'csv.first_row_is_data', details: {} }] : []
   if (repeated.length > 0)
     notes.push({ code: 'csv.same_names', details: { columns: repeated.map(({ as }) => as) } })
+  const read = (): AsyncGenerator<readonly CsvRow[]> =>
+    toWidth(hasHeader ? withoutHeader(rows()) : rows(), names.length)
+  const isKept = bytes <= mostKept
   return {
     /** Path of the file, or of the workbook that it is a sheet of. */
     path,
@@ -74,12 +77,30 @@ export async function openTable(path: string, options: ReadOptions = {}) {
     /** Text before the header: a `sep=` line, other lines, or nothing. */
     preamble,
     bytes,
+    /** Whether its rows stay in memory once they are read, so that they are read once. */
+    isKept,
     /**
-     * The rows after the header, in batches, in constant memory. Blank cells at the end that are missing are added, surplus ones
-     * left out; a row with more cells than the header has values in them.
+     * The rows after the header, in batches, in memory that does not grow with a large file. Blank cells at the end that are
+     * missing are added, surplus ones left out; a row with more cells than the header has values in them.
      */
-    rows: (): AsyncGenerator<readonly CsvRow[]> =>
-      toWidth(hasHeader ? withoutHeader(rows()) : rows(), names.length),
+    rows: isKept ? keepRows(read) : read,
+  }
+}
+
+/** Larger files are read again, in bytes. */
+const mostKept = 16 * 2 ** 20
+
+/** Keeps the rows of a file in memory once they were read to its end. */
+function keepRows(read: () => AsyncGenerator<readonly CsvRow[]>) {
+  let kept: readonly (readonly CsvRow[])[] | undefined
+  return async function* (): AsyncGenerator<readonly CsvRow[]> {
+    if (kept) return yield* kept
+    const batches: (readonly CsvRow[])[] = []
+    for await (const batch of read()) {
+      batches.push(batch)
+      yield batch
+    }
+    kept = batches
   }
 }
 

@@ -3,9 +3,8 @@ import { Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { toJson } from '../../api/values/json.js'
-import { isObject } from '../../api/values/objects.js'
+import { getOrMake, isObject } from '../../api/values/objects.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
-import type { LeaveOut, LeftOutValue } from '../../csv/names.js'
 import type { CsvRow } from '../../csv/parse.js'
 import { identityIn, type Key, keysOf, keyText } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
@@ -20,6 +19,7 @@ import {
   type MappingRequest,
   mapColumns,
   parsePins,
+  type ReadRow,
   rowInput,
 } from '../input/mapping.js'
 import { isNoRecord, type PeopleOfRows, type Table } from '../input/table.js'
@@ -63,7 +63,7 @@ export const toMappingRequest = (
 export function createLookup(
   request: LookupRequest,
   mapping: Mapping,
-  { header, samples }: Pick<Table, 'header'> & Partial<Pick<Table, 'samples'>>,
+  { header, samples, isKept = false }: Pick<Table, 'header'> & Partial<Pick<Table, 'samples' | 'isKept'>>,
   describe: (refusal: Refusal) => string,
   known?: { has(input: Input): boolean },
   suppressor?: RowSuppressor,
@@ -72,6 +72,10 @@ export function createLookup(
   const onlyMissing = onlyMissingOf(request, header)
   const hasFilled = onlyMissing && hasResult(onlyMissing, header)
   const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
+  const rowsRead = new Map<readonly string[], ReadRow>()
+  /** Reads a row that stays in memory once. */
+  const readOwn = (cells: readonly string[]): ReadRow =>
+    isKept ? getOrMake(rowsRead, cells, () => reader.read(cells)) : reader.read(cells)
   const identifiers = readIdentifiers(operation, header, samples)
   const about =
     identifiers && ((cells: readonly string[], input: Input) => ({ ...identifiers(cells), ...input }))
@@ -89,18 +93,20 @@ export function createLookup(
     about && subjects && !subjects.isEmpty
       ? missingFrom(own, subjects.completed(about(cells, own)), fields)
       : undefined
-  const input: Lookup['input'] = (cells, leaveOut, line) => {
-    const own = reader.input(cells, leaveOut)
-    const more = line === undefined ? saidSoFar(cells, own) : completions.get(line)
-    return toSent(more ? { ...own, ...more } : own)
+  const read: Lookup['read'] = (cells, line) => {
+    const row = readOwn(cells)
+    const more = line === undefined ? saidSoFar(cells, row.input) : completions.get(line)
+    const input = toSent(more ? { ...row.input, ...more } : row.input)
+    return input === row.input ? row : { ...row, input, isValid: false }
   }
   return {
-    ...reader,
+    read,
+    validate: reader.validate,
     about: known || suppressor ? about : undefined,
     people: about &&
       subjects && {
         read: (cells) => {
-          const own = reader.input(cells)
+          const own = readOwn(cells).input
           const person = about(cells, own)
           const keys = keysOf('person', person)
           return {
@@ -109,7 +115,7 @@ export function createLookup(
           }
         },
         add: ({ cells, line }) => {
-          const own = reader.input(cells)
+          const own = readOwn(cells).input
           const person = about(cells, own)
           remembered.push({ line, own, person, keys: subjects.add(person) })
         },
@@ -127,7 +133,6 @@ export function createLookup(
           return identities
         },
       },
-    input,
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
     identity,
@@ -140,7 +145,7 @@ export function createLookup(
       known &&
       ((cells) => {
         if (cells.length !== header.length) return false
-        const input = reader.input(cells)
+        const input = readOwn(cells).input
         return known.has(about?.(cells, input) ?? input)
       }),
   }
@@ -249,8 +254,6 @@ function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
   }
 }
 
-const none: readonly never[] = []
-
 export class RowState {
   input: Input = {}
   identity: string | undefined
@@ -260,7 +263,7 @@ export class RowState {
   units = 0
   perRecord: number | undefined
   /** Cells that were left out of the input. */
-  leftOut: readonly Pick<LeftOutValue, 'field' | 'value'>[] = none
+  leftOut: ReadRow['leftOut'] = []
   /** Absent while the row is on its way, and for good when the run stops before its answer. */
   outcome: RowOutcome | undefined
   /** What it is sent as; absent while it is not claimed. */
@@ -347,16 +350,16 @@ export interface RowSuppressor {
 /** How rows become lookups, and what these can cost. */
 export interface Lookup extends RowPrice {
   /**
-   * Returns the input of a row; an ApiError makes the row invalid. With the line where it begins, it has what all rows say of its
-   * person once they are complete; else what those say that are remembered so far.
+   * Returns what a row is read as; an ApiError makes the row invalid. With the line where it begins, its input has what all rows
+   * say of its person once they are complete; else what those say that are remembered so far.
    */
-  readonly input: (cells: readonly string[], leaveOut?: LeaveOut, line?: number) => Input
+  readonly read: (cells: readonly string[], line?: number) => ReadRow
   /** Adds the identifiers of a row that its request does not have, for suppression and lists of known rows. */
   readonly about?: ((cells: readonly string[], input: Input) => Input) | undefined
   /** Of lookups of people: rows about the same one are asked with what all of them say, so that they are one lookup. */
   readonly people?: PeopleOfRows | undefined
-  /** Throws an ApiError for an input that must not be sent. */
-  readonly validate?: (input: Input) => void
+  /** Throws an ApiError for a row whose input must not be sent. */
+  readonly validate?: (row: ReadRow) => void
   /** Returns why a row is invalid, in the names of the file and the command. */
   readonly explain: (refusal: Refusal) => string
   /** Whether a row is not looked up, because it already has the wanted result. */
@@ -389,18 +392,17 @@ export function checkWidth(
 
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
-  { input, validate, explain, identity, most, units, perRecord, repeats }: Lookup,
+  { read, validate, explain, identity, most, units, perRecord, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
   const { cells } = state.row
   try {
     checkWidth(cells, header)
-    const leaveOut: LeaveOut = (field, value) => {
-      state.leftOut = [...state.leftOut, { field, value }]
-    }
-    state.input = input(cells, leaveOut, state.row.line)
-    validate?.(state.input)
+    const row = read(cells, state.row.line)
+    state.input = row.input
+    state.leftOut = row.leftOut
+    validate?.(row)
     state.most = most(state.input)
     state.units = units?.(state.input) ?? 0
     state.perRecord = perRecord

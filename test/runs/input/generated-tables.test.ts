@@ -186,9 +186,10 @@ test('a profile URL, an email address or a phone number never fills a field of a
       const { identity } = createLookup(request, mapping, { header }, describe)
       const profileOf = new Map<string, string>()
       for (const [row, cells] of rowsOf(columns).entries()) {
-        const input = reader.input(cells)
+        const read = reader.read(cells)
+        const { input } = read
         try {
-          reader.validate(input)
+          reader.validate(read)
         } catch {
           continue
         }
@@ -233,10 +234,11 @@ test('a cell that is not understood costs no row of a batch, and no cell is left
       if (!opened) return
       const { mapping, reader } = opened
       const read = (cells: readonly string[]) => {
-        const reported: unknown[] = []
-        const input = reader.input(cells, (field) => reported.push(field))
+        const row = reader.read(cells)
+        const { input } = row
+        const reported = row.leftOut.map(({ field }) => field)
         return orNothing(ApiError, () => {
-          reader.validate(input)
+          reader.validate(row)
           return {
             values: Object.values(input),
             known: [...Object.keys(input), ...reported, ...alternatives],

@@ -3,6 +3,7 @@ import { ApiError } from '../../../src/api/calls/errors.js'
 import { operation } from '../../../src/api/operations/table.js'
 import type { RowOutcome } from '../../../src/lookups/answer.js'
 import { openNumbers } from '../../../src/lookups/numbers.js'
+import { asRead } from '../../../src/runs/input/mapping.js'
 import { identityOf } from '../../../src/runs/plan/lookup.js'
 import { type CountRequest, countRows } from '../../../src/runs/plan/quote.js'
 import { casesOf } from '../../support/fixtures.js'
@@ -37,9 +38,9 @@ async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIV
         yield rows.map((cells, at) => ({ cells, line: at + 2 }))
       },
     },
-    input: ([name, price]) => {
+    read: ([name, price]) => {
       if (name === 'bad') throw new ApiError('bad_request', { reason: 'bad' })
-      return { name, price: Number(price) }
+      return asRead({ name, price: Number(price) })
     },
     explain: ({ message }) => message,
     identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
