@@ -35,6 +35,13 @@ import { changeRun, checkOwn, heardAt, type OwnedRun } from './leases.js'
 /** Begins what the hidden runs are known by that hold single lookups, one for each process. */
 export const lookupsMark = 'lookups-'
 
+/** A process numbers its single lookups in a block of its own, since keys derive from the numbers. */
+export const blockSize = 1_000_000_000
+
+/** SQL for whether the last process of a run of single lookups left some of them open. */
+export const leavesOpen = `EXISTS (SELECT 1 FROM lookups l WHERE l.run = runs.number
+  AND l.row >= ${blockSize} * CAST(runs.requests AS BIGINT) AND l.state IN ('asked', 'accepted'))`
+
 /** A row of a run as a lookup: equal ones have the same identity. */
 export interface LookupRow {
   /** Number of the row, counted from 0 after the header. */

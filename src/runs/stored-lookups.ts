@@ -38,10 +38,12 @@ import { isHidden, isUnknown, judge, longestInProgressMs, type RowOutcome } from
 import type { RunLocks } from '../lookups/leases.js'
 import {
   type Ask,
+  blockSize,
   claimScope,
   type LookupOptions,
   type LookupRow,
   type Lookups,
+  leavesOpen,
   lookupsMark,
   openLookups,
   workOf,
@@ -114,14 +116,12 @@ const noteLifeMs = 30 * 86_400_000
 
 export type SingleLookups = ReturnType<typeof createSingleLookups>
 
-/** A process numbers its lookups in a block of its own, since keys derive from the numbers. */
-const blockSize = 1_000_000_000
 const addSql = `INSERT INTO runs (id, known_by, operation, target, workspace, profile, file, file_hash, request, status, total,
   forgotten, indexed, requests, started_at, fence) VALUES (?, ?, ?, ?, ?, ?, '', '', '{}', 'running', 0, 1, 1, 1, ?, ?)
   RETURNING number, id, requests`
 const againSql = `UPDATE runs SET status = 'running', requests = requests + 1, ended_at = ?
   WHERE known_by = ? AND operation = ? AND target = ? AND workspace = ? AND profile = ? RETURNING number, id, requests`
-const overSql = `UPDATE runs SET status = 'stopped' WHERE known_by = ? AND status = 'running'`
+const overSql = `UPDATE runs SET status = 'stopped' WHERE known_by = ? AND status = 'running' AND ${leavesOpen}`
 const leftSql = `UPDATE lookups SET state = 'unknown' WHERE run = ? AND state = 'asked'`
 
 /** The run of single lookups of one operation by one process at a time. */

@@ -1,6 +1,7 @@
 import type { AnswerSource, RowStatus } from '../../lookups/answer.js'
 import { countBudget, scopesOf } from '../../lookups/budgets.js'
 import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
+import { leavesOpen, lookupsMark } from '../../lookups/store.js'
 import { type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** What makes a run the same run when it is started again. */
@@ -285,8 +286,9 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
 const forgetLookupsSql = `DELETE FROM lookups WHERE run = ? AND (source IN ('store', 'duplicate') OR identity IS NULL
   OR state NOT IN ('found', 'not_found'))`
 
-// Rows of one that is recorded as stopped are open where the command that recorded it could not settle them.
-const mayBeUnsettled = `status = 'running' OR status = 'stopped' AND forgotten = 0
+// Rows of one that is recorded as stopped are open where the command that recorded it could not settle them. The run of single
+// lookups is never over.
+const mayBeUnsettled = `status = 'running' AND (known_by NOT LIKE '${lookupsMark}%' OR ${leavesOpen}) OR status = 'stopped' AND forgotten = 0
   AND EXISTS (SELECT 1 FROM budgets b WHERE b.scope = 'run ' || runs.number AND b.held > 0)`
 const isUnsettled = `${mayBeUnsettled} AND target = ?
   AND EXISTS (SELECT 1 FROM lookups l WHERE l.run = runs.number AND l.state = 'asked' AND l.input IS NOT NULL)`
