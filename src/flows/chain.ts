@@ -204,7 +204,7 @@ function customLookup(
 /** Whether a row has left the flow. */
 const hasLeft = ({ cells }: Pick<CsvRow, 'cells'>): boolean => cells.length === 0
 
-function cellsOf(step: RunStep, { line, fields }: FlowRow, isAsked: boolean): readonly string[] {
+export function cellsOf(step: RunStep, { line, fields }: FlowRow, isAsked: boolean): readonly string[] {
   if (!fields || !isAsked) return []
   if (step.kind !== 'lookup') return [String(line), toJson(fields)]
   const values = [...step.filling, ...besideOf(step)].map(([, paths]) => {
@@ -218,7 +218,7 @@ function cellsOf(step: RunStep, { line, fields }: FlowRow, isAsked: boolean): re
 }
 
 /** Returns the rows that the answer to a row leaves in the flow, and places for those that it does not. */
-function rowsAfter(
+export function rowsAfter(
   step: RunStep,
   { line, fields, status, source, body, error }: OutputRow,
 ): readonly FlowRow[] {
@@ -547,10 +547,10 @@ async function openCondition(text: string, { before: { fields } }: Pick<Step, 'b
   return (row: Fields): boolean => test(read(row))
 }
 
-const openOnlyIf = async (step: Step): Promise<((row: Fields) => boolean) | undefined> =>
+export const openOnlyIf = async (step: Step): Promise<((row: Fields) => boolean) | undefined> =>
   'only_if' in step && step.only_if !== undefined ? openCondition(step.only_if, step, 'only_if') : undefined
 
-async function openWorker(step: RowStep & Step): Promise<RowWorker> {
+export async function openWorker(step: RowStep & Step): Promise<RowWorker> {
   const isFull = () => false
   if (step.kind === 'keep') {
     const test = await openCondition(step.keep, step, 'keep')

@@ -111,6 +111,13 @@ const recordEveryMs = 1_000
 export const digestOf = (value: unknown): string =>
   createHash('sha256').update(toCanonicalJson(value)).digest('hex').slice(0, 32)
 
+/** Returns what a flow, or a run of one of its steps, is known by. */
+export const keyOfFlow = (
+  { flow, path }: Pick<FlowRequest, 'flow' | 'path'>,
+  workspace: string,
+  parts: readonly unknown[],
+): string => digestOf([flow.name, path, workspace, ...parts])
+
 /** Runs a flow, or resumes it: each step is a run, and its rows stream into the next one. */
 export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted: AbortSignal) {
   const begun = ports.clock.now()
@@ -123,7 +130,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const workspace = await ports.target.workspace()
   const notBefore = await ports.target.answersFrom()
   const identify = (parts: readonly unknown[], operation: string): RunIdentity => {
-    const identityKey = digestOf([flow.name, path, workspace, ...parts])
+    const identityKey = keyOfFlow(asked, workspace, parts)
     return { target, identityKey, operation, workspace, file: path, fileHash: '' }
   }
   // A finished flow with rows of unknown outcome goes on where these are to be asked again.
@@ -332,7 +339,10 @@ function unlessInterrupted<T>(answer: Promise<T>, interrupted: AbortSignal): Pro
 }
 
 /** Returns what the rows of a flow are read from: a table or a list by its content, a search by how it is written. */
-async function contentOf({ flow: { source, table }, content }: FlowRequest): Promise<unknown> {
+export async function contentOf({
+  flow: { source, table },
+  content,
+}: Pick<FlowRequest, 'flow' | 'content'>): Promise<unknown> {
   if (!table) return source?.written ?? content
   const { mapping, kind } = table.mapped
   return [
@@ -412,9 +422,9 @@ async function creditsOf({ flow, moreCredits }: FlowRequest, runs: readonly numb
   return Math.min(credits ?? most, most)
 }
 
-async function requestFor(
-  ports: FlowPorts,
-  asked: FlowRequest,
+export async function requestFor(
+  ports: Pick<FlowPorts, 'importInput'>,
+  asked: Omit<FlowRequest, 'startedAt'>,
   step: RunStep,
   flow: string,
   brought: number,
@@ -455,8 +465,8 @@ async function requestFor(
 }
 
 /** Opens the lists whose companies and people leave a flow; `undefined` without any. */
-async function openKnownLists(
-  ports: FlowPorts,
+export async function openKnownLists(
+  ports: Parameters<typeof openKnownRows>[0],
   sources: readonly string[],
 ): Promise<(KnownRows & { readonly fingerprint: string }) | undefined> {
   if (sources.length === 0) return undefined
@@ -478,7 +488,10 @@ async function openKnownLists(
 }
 
 /** Returns what the rows of a list are about; `undefined` where it has both. */
-async function kindOfList(ports: FlowPorts, source: string): Promise<ListKind | undefined> {
+async function kindOfList(
+  ports: Parameters<typeof openListFile>[0],
+  source: string,
+): Promise<ListKind | undefined> {
   if (isRecords(source)) return source.startsWith('list:') ? 'companies' : undefined
   return mapList(await openListFile(ports, source, 'skip_known'), source).kind
 }

@@ -295,11 +295,20 @@ export async function whyNotLookedUp(
   if (isNoRecord(found)) return { status: 'blank', error: '' }
   if (lookup.skip?.(found)) return { status: 'filled', error: '' }
   if (lookup.isKnown?.(found.cells)) return { status: 'known', error: '' }
+  return objectionTo(lookup, found.cells, table.header)
+}
+
+/** Returns why a row must not be looked up; null where nothing is against it. */
+export async function objectionTo(
+  lookup: Lookup,
+  cells: readonly string[],
+  header: readonly string[],
+): Promise<NotLookedUp | null> {
   try {
-    checkWidth(found.cells, table.header)
-    const row = lookup.read(found.cells)
+    checkWidth(cells, header)
+    const row = lookup.read(cells)
     lookup.validate?.(row)
-    const asked = lookup.about?.(found.cells, row.input) ?? row.input
+    const asked = lookup.about?.(cells, row.input) ?? row.input
     const [isSuppressed] = (await lookup.suppressor?.areAskedAbout([asked])) ?? []
     return isSuppressed ? { status: 'suppressed', error: '' } : null
   } catch (error) {

@@ -4,6 +4,7 @@ import {
   type Caller,
   type CallOptions,
   ConnectionLost,
+  headersOfItem,
   type Input,
   isFromStore,
   isOk,
@@ -13,7 +14,9 @@ import {
   partlyStored,
   type Reply,
   replayedHeaders,
+  type StoredItem,
   storedHeaders,
+  storedItems,
 } from '../api/calls/caller.js'
 import { ApiError, isRefusal, toRefusal } from '../api/calls/errors.js'
 import { callItems } from '../api/calls/items.js'
@@ -390,12 +393,16 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     for (const [at, body] of results.entries()) {
       if (reply.hiddenItems?.includes(at)) {
         const hidden = toRefusal(new ApiError(notFoundCode(operation(id))), operation(id))
-        const was = { headers: reply.headers, credits: reply.credits, replayed: reply.replayed ?? 0 }
+        const was = {
+          headers: headersOfItem(reply, at),
+          credits: reply.credits,
+          replayed: reply.replayed ?? 0,
+        }
         const one = { ...hidden, ...was, isSuppressed: true as const }
         await keepAnswer(id, inputs[at] ?? {}, options, one, undefined)
         continue
       }
-      const one = { status: operation(id).ok, body, headers: reply.headers, credits: 0 }
+      const one = { status: operation(id).ok, body, headers: headersOfItem(reply, at), credits: 0 }
       const question = asked[at]
       if (!isObject(body) || (question && about.isOfAnother(question, body))) continue
       await keepAnswer(id, inputs[at] ?? {}, options, one, undefined)
@@ -540,8 +547,16 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const key = isOfKey ? (first?.key ?? null) : null
     const payer = isOfPayer ? (first?.payer ?? null) : null
     const outcome = { answer, source: 'store', credits: 0, storedAt: oldestOf(outcomes), key, payer } as const
-    return replyOf(id, outcome, options)
+    const reply = replyOf(id, outcome, options)
+    return { ...reply, headers: { ...reply.headers, ...storedItems(itemsStored(outcomes)) } }
   }
+  /** Returns what is said of the items that are stored, at their positions. */
+  const itemsStored = (outcomes: readonly (RowOutcome | undefined)[]): readonly StoredItem[] =>
+    outcomes.flatMap((one, at) => {
+      if (one === undefined) return []
+      const { storedAt = clock.now(), payer } = one
+      return [{ at, ageMs: clock.now() - storedAt, payer }]
+    })
   /** Claims rows that are sent together; `undefined` while others ask for some of them. */
   const claimRows: SharedWorkPorts['claimRows'] = async (caller, of, rows, options) => {
     const own = await ownRun(of)
@@ -714,7 +729,13 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     for (const [at, first] of equalOf) if (!sent.includes(at)) results[at] = results[first]
     if (stored.length > 0) onStored?.(oldestOf(stored), { stored: stored.length, items: inputs.length })
     const { credits, replayed } = reply
-    const headers = stored.length === 0 ? {} : partlyStored(stored.length, clock.now() - oldestOf(stored))
+    const headers =
+      stored.length === 0
+        ? {}
+        : {
+            ...partlyStored(stored.length, clock.now() - oldestOf(stored)),
+            ...storedItems(itemsStored(outcomes)),
+          }
     const isReplay = reply.headers['idempotent-replayed'] ?? (sent.length === 0 ? 'true' : undefined)
     return {
       status: operation(id).ok,

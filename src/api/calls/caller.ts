@@ -152,8 +152,18 @@ export const isOk = (reply: Reply): boolean => reply.status >= 200 && reply.stat
  * paid for it.
  */
 export function storedHeaders(payer?: string | null) {
-  const detail = payer ? `; detail="${encodeURIComponent(payer).replaceAll('%40', '@')}"` : ''
+  const detail = payer ? `; detail="${encodePayer(payer)}"` : ''
   return { 'cache-status': `prospect; hit${detail}` }
+}
+
+const encodePayer = (email: string): string => encodeURIComponent(email).replaceAll('%40', '@')
+
+function decodePayer(text: string | undefined): string | undefined {
+  try {
+    return text && decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** What a reply has beside where it is that to an earlier request under the same idempotency key. */
@@ -166,11 +176,7 @@ export const isFromStore = ({ headers }: Pick<Reply, 'headers'>): boolean =>
 /** Returns the email of who paid for a stored reply, as far as it says so. */
 export function payerOf({ headers }: Pick<Reply, 'headers'>): string | undefined {
   const [, detail] = /\bprospect\s*;\s*hit\s*;\s*detail="([^"\\]*)"/.exec(headers['cache-status'] ?? '') ?? []
-  try {
-    return detail && decodeURIComponent(detail)
-  } catch {
-    return undefined
-  }
+  return decodePayer(detail)
 }
 
 /** Returns what a reply has of which a number of items was stored, the oldest that long ago (RFC 9211). */
@@ -185,6 +191,34 @@ export function partIn({ headers }: Pick<Reply, 'headers'>): number | undefined 
     headers['cache-status'] ?? '',
   )?.[1]
   return items === undefined ? undefined : Number(items)
+}
+
+/** An item of a reply to a request for several that was stored. */
+export interface StoredItem {
+  /** Its position. */
+  readonly at: number
+  readonly ageMs: number
+  /** Email of the member who paid. */
+  readonly payer?: string | null | undefined
+}
+
+/** Returns what a reply to a request for several has that says of each stored item how old it is and who paid (RFC 9651). */
+export const storedItems = (items: readonly StoredItem[]) => ({
+  'prospect-stored': items
+    .map(({ at, ageMs, payer }) => {
+      const by = payer ? `;by="${encodePayer(payer)}"` : ''
+      return `${at};age=${Math.max(0, Math.floor(ageMs / 1_000))}${by}`
+    })
+    .join(', '),
+})
+
+/** Returns the headers that an item of a reply to a request for several would have as a reply of its own. */
+export function headersOfItem({ headers }: Pick<Reply, 'headers'>, at: number): Reply['headers'] {
+  const { 'prospect-stored': stored } = headers
+  if (stored === undefined) return headers
+  const item = stored.split(',').find((one) => one.trim().startsWith(`${at};`))
+  const [, age, by] = /;age=(\d{1,12})(?:;by="([^"\\]*)")?\s*$/.exec(item ?? '') ?? []
+  return age === undefined ? {} : { age, ...storedHeaders(decodePayer(by)) }
 }
 
 /** Returns how long ago a stored reply was given, in milliseconds. */

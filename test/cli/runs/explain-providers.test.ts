@@ -209,6 +209,55 @@ budget: { credits: 100 }
   expect(stdout).toMatch(/^Row 2 of flow leads \(.+\): 1 credit\n\nStep 1 accounts\.enrich\nRow 2 of run /)
 })
 
+it('says of a row of a flow why a step did not look it up, where it came to that step', async () => {
+  await here.fill('companies', 'name,domain,headcount\nSole,sole.example,5\nAcme,acme.example,80\n')
+  const flow = (budget: number) => `name: few
+input: { csv: in.csv }
+steps:
+  - accounts.enrich
+  - accounts.stack:
+    only_if: headcount > 10
+output: { csv: few.csv }
+budget: { credits: ${budget} }
+`
+  here.write(
+    'in.csv',
+    'name,domain,country\n,acme.example,\n,,DE\n,sole.example,\n,hidden.example,\n,none.example,\n',
+  )
+  here.write('flow.yaml', flow(100))
+  await here.json('suppress add hidden.example')
+  const env = { PROSPECT_DNS: dns.address }
+  await here.run('flow run flow.yaml --yes', { env })
+  const steps = async (row: number) => {
+    const { steps: all } = await here.json<{ steps: readonly Record<string, unknown>[] }>(
+      `explain flow.yaml --row ${row}`,
+    )
+    return all.map(({ step, status, credits, why_empty: why }) => [step, status, credits, why])
+  }
+  const [first, second] = ['1 accounts.enrich', '2 accounts.stack']
+  expect(await steps(1)).toMatchObject([
+    [first, 'found', 1, null],
+    [second, 'found', 0, null],
+  ])
+  expect(await steps(2)).toEqual([[first, 'invalid', 0, expect.stringMatching(/domain/)]])
+  expect(await steps(3)).toEqual([
+    [first, 'found', 1, null],
+    [second, 'skipped', 0, 'The condition of the step is not true of it: it passes by the step.'],
+  ])
+  expect(await steps(4)).toEqual([[first, 'suppressed', 0, 'It is suppressed: it was not looked up.']])
+  expect(await steps(5)).toEqual([
+    [first, 'not_found', 0, expect.any(String)],
+    [second, 'skipped', 0, expect.stringContaining('passes by')],
+  ])
+  const { stdout } = await here.run('explain flow.yaml --row 2 --format table')
+  expect(stdout).toMatch(
+    /^Step 1 accounts\.enrich\nRow 2 of run .*\nStatus: invalid\nCost: 0 credits\nEmpty: /m,
+  )
+  // Of another file it is not known any more.
+  here.write('in.csv', 'domain\nacme.example\nsole.example\n')
+  expect((await ends(here.run('explain flow.yaml --row 2'), 2)).stderr).toContain('Row 2 came to no step')
+})
+
 it('names who was asked about the person of a row of a sample, not about that of the file', async () => {
   await addVendor('one', first)
   const rows = ['Nobody1', 'King1', 'Nobody2', 'King2'].map((name) => `Ada,${name},acme.example`)

@@ -19,16 +19,18 @@ import { openSuppressors } from '../../../engine/tables/members.js'
 import { stepNames } from '../../../flows/chain.js'
 import { foundIn } from '../../../flows/fields.js'
 import { type FlowRecord, flowOperation } from '../../../flows/run.js'
+import { traceRow, type Unasked } from '../../../flows/trace.js'
 import { firstText } from '../../../identity/value-kinds.js'
 import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
 import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
-import { openRuns } from '../../../runs/records.js'
+import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
 import { inputOfRow, type NotLookedUp, whyNotLookedUp } from '../../../runs/run-batch.js'
 import { isEngineName, shownTarget } from '../../../runs/target-name.js'
 import { fromRecord, toRequest } from '../../batch/request.js'
 import { createRunPorts } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
+import { UsageError } from '../../context/errors.js'
 import { quoteForShell } from '../../context/home.js'
 import {
   openStateOf,
@@ -61,7 +63,7 @@ export const explainCommand: CommandFactory = ({ command }) =>
       const run = await findRun(context, runs, file, options.run)
       if (run.operation !== flowOperation && run.total > 0 && row > run.total)
         throw new Refusal('explain.row', { row, rows: run.total })
-      const desk = { context, runs, now, workspace: await openWorkspaceOwner(context) }
+      const desk = { context, runs, now, location, workspace: await openWorkspaceOwner(context) }
       if (run.operation === flowOperation) {
         const shown = await explainFlow(desk, run, row, column)
         const layout = (_: unknown, look: Look) => textOfFlow(shown, look)
@@ -112,6 +114,7 @@ interface Desk {
   readonly context: Context
   readonly runs: Runs
   readonly now: () => number
+  readonly location: RunsLocation
   readonly workspace: SuppressionOwner | undefined
 }
 
@@ -122,6 +125,7 @@ async function explainLookup(
   row: number,
   column: string | undefined,
   known?: Fields,
+  unasked?: readonly [status: string, why: string],
 ): Promise<Explained> {
   const found = await runs.lookupOf(run, row - 1)
   const stored = found?.body ? parseExact(found.body) : undefined
@@ -133,7 +137,7 @@ async function explainLookup(
     workspace && found ? await askedVendors(context, workspace, { run, row, found, body: stored, known }) : []
   const [status, why] = found
     ? [found.state, await whyEmpty(context, run, row - 1, found)]
-    : await notLookedUp(context, run, row - 1)
+    : (unasked ?? (await notLookedUp(context, run, row - 1)))
   return {
     run: run.id,
     operation: run.operation,
@@ -165,6 +169,12 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   const { flow: name, steps, rowsOfOne } = parseJson(flow.request) as FlowRecord
   const names = stepNames(steps)
   const explained: (Explained & { readonly step: string })[] = []
+  const recordedOf = async (id: string, ordinal: number) => {
+    const [own] = await desk.runs.find(id)
+    const found = own && (await desk.runs.lookupOf(own, ordinal))
+    return found && { ...found, body: found.body ? parseExact(found.body) : undefined }
+  }
+  const whyUnasked = await traced(desk, flow, row, recordedOf)
   let wrong: unknown
   let hasColumn = false
   // The rows of a step that come of the one row, by what is known of them.
@@ -178,8 +188,11 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
     for (const [place, ordinal] of places.entries()) {
       const found = await desk.runs.lookupOf(own, ordinal)
       bodies.push(found?.body ? parseExact(found.body) : undefined)
-      if (!found) continue
-      const explain = (name: string | undefined) => explainLookup(desk, own, ordinal + 1, name, rows[place])
+      const why = found ? undefined : whyUnasked?.(at, ordinal)
+      if (!found && why === undefined) continue
+      const unasked = why === undefined ? undefined : unaskedText(flow, own, why)
+      const explain = (name: string | undefined) =>
+        explainLookup(desk, own, ordinal + 1, name, rows[place], unasked)
       const shown = await explain(column).catch(async (error: unknown) => {
         if (!isRefusal(error, 'explain.column')) throw error
         wrong = error
@@ -205,6 +218,40 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   if (wrong !== undefined && !hasColumn) throw wrong
   const credits = explained.reduce((sum, one) => sum + Number(one.credits), 0)
   return { run: flow.id, flow: name, row, credits, steps: explained }
+}
+
+/** Returns what says why rows of a flow were not looked up; `undefined` where its file or its input is not the same any more. */
+async function traced(
+  { context, location }: Desk,
+  flow: Run,
+  row: number,
+  recordedOf: Parameters<typeof traceRow>[4],
+) {
+  const [{ openFlow, placeOf }, quiet] = [
+    await import('../flow/flow.js'),
+    context.withGlobals({ quiet: true }),
+  ]
+  try {
+    const asked = await openFlow(quiet, flow.file)
+    const ports = createRunPorts(quiet, await placeOf(location))
+    return await traceRow(asked, ports, flow, row - 1, recordedOf)
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof UsageError) return undefined
+    throw error
+  }
+}
+
+/** Returns the `_status` of a row that came to a step of a flow and was not looked up there, and why. */
+function unaskedText(flow: Run, step: Run, why: Unasked): readonly [status: string, why: string] {
+  if (why?.status === 'passed')
+    return ['skipped', 'The condition of the step is not true of it: it passes by the step.']
+  if (why) return keptOut[why.status](why.error)
+  if (flow.status === 'running') return ['skipped', 'It has not been reached yet.']
+  if (step.status !== 'finished') return ['skipped', 'It was not reached: the flow stopped before.']
+  return [
+    'skipped',
+    'It was not looked up: an earlier run of the flow had it, or a later step needed no more.',
+  ]
 }
 
 const listIn = (body: unknown): readonly unknown[] => {

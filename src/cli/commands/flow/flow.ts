@@ -138,7 +138,7 @@ const runOptions = optionRows({
 type Given = OptionsOf<typeof runOptions>
 
 /** Returns the place of the runs of a flow, as a batch has one. */
-async function placeOf({ database }: { readonly database?: string | undefined }) {
+export async function placeOf({ database }: { readonly database?: string | undefined }) {
   const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
   return { ...asked, ...(await standIn()) }
 }
@@ -330,7 +330,7 @@ async function showReport(
 }
 
 /** Reads a flow. Says everything that is wrong with it, and throws then. */
-async function openFlow(context: Context, file: string) {
+export async function openFlow(context: Context, file: string) {
   const path = resolve(context.streams.cwd, file)
   if (!existsSync(path)) throw new Refusal('usage.flow_file', { file })
   const text = await readText(context.streams, path)
