@@ -530,8 +530,13 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
     output,
     counts,
     problem: problem && withRows(session, problem, counts),
+    // What it has been given and why it stopped is known only to who has started it.
+    next: view.status === 'stopped' && !problem ? goesOn(view) : undefined,
   })
 }
+
+const goesOn = ({ operation }: RunView): string =>
+  `${operation === 'flow' ? 'flow_run' : 'run_file'} with what it was given goes on with the rows that are left, and pays for none twice.`
 
 /**
  * Returns why a run stopped, with where the rows are that have an answer, and who can allow more where its budget ended it and

@@ -319,6 +319,16 @@ describe('--summary-json', () => {
   const csv = 'domain\na.example\nnobody.example\na.example\n""\n'
   const options = '-o out.csv --summary-json sum.json'
 
+  it('says why rows have no result that needed no lookup', async () => {
+    here.write('bad.csv', 'domain\nb.example\n')
+    await here.json('suppress import bad.csv')
+    await ends(enrich('domain,name\na.example,A\n,\nb.example,B\n', options), 0)
+    expect(summary().without_result).toEqual([
+      { status: 'skipped', reason: 'The row is blank or a footer', rows: 1, first_rows: [2] },
+      { status: 'suppressed', reason: 'It is suppressed', rows: 1, first_rows: [3] },
+    ])
+  })
+
   it('has the counts, files and exit code of a finished run', async () => {
     await ends(enrich(csv, options), 11)
     expect(summary()).toEqual({

@@ -690,7 +690,10 @@ describe('prospect mcp', () => {
       status: 'stopped',
       credits: 3,
     })
-    const ended = await call<{ problem: { hint: string } }>('run_file', { ...file, max_credits: 50 })
+    const ended = await call<{ id: string; problem: { hint: string } }>('run_file', {
+      ...file,
+      max_credits: 50,
+    })
     expect(ended).toMatchObject({ status: 'stopped', credits: 4 })
     expect(ended.problem.hint).toMatch(
       /^\S+out\.csv has what there is so far; .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
@@ -705,6 +708,10 @@ describe('prospect mcp', () => {
     expect(here.read('out.csv').trim().split('\n')).toHaveLength(5)
     expect(await call('credits_show')).toMatchObject({ budget: { spent: 4, reserved: 0, left: 0 } })
     const next = await connectAgent(here.home, ['--max-credits', '3'], { usual: true })
+    expect(await next.call('run_status', { run: ended.id })).toMatchObject({
+      status: 'stopped',
+      next: expect.stringMatching(/^run_file with what it was given goes on /),
+    })
     expect(await next.call('run_file', file)).toMatchObject({ status: 'finished', credits: 6 })
     expect(await next.call('credits_show')).toMatchObject({ budget: { spent: 2, left: 1 } })
     expect(await spent()).toBe(6)
@@ -776,7 +783,7 @@ describe('prospect mcp', () => {
     expect(quote.next).toMatch(
       /^At the highest price, what may be spent suffices for the first \d+ of 12 rows\.$/,
     )
-    const run = await call<{ lookups: { total: number } }>('run_file', {
+    const run = await call<{ id: string; lookups: { total: number } }>('run_file', {
       ...file,
       output: 'out.csv',
       wait: 60,
@@ -785,6 +792,10 @@ describe('prospect mcp', () => {
       status: 'finished',
       lookups: { total: without, valid_emails: expect.any(Number) },
     })
+    const { counts } = await call<{ counts: { without_result: unknown[] } }>('run_status', { run: run.id })
+    expect(counts.without_result).toContainEqual(
+      expect.objectContaining({ reason: 'It has a value already', rows: 12 - without }),
+    )
   })
 
   it('says which filters of a search leave nothing', async () => {
@@ -821,6 +832,23 @@ describe('prospect mcp', () => {
     expect(await call('ledger', { since: '2020-01-01', until: '2020-01-01' })).toEqual({
       items: [],
       total: { calls: 0, credits: 0 },
+    })
+  })
+
+  it('says why a row of a flow was not looked up, by the id of the flow', async () => {
+    write('list.csv', 'name,domain,country\n,acme-robotics.example,\n,,DE\n')
+    write(
+      'flow.yaml',
+      'name: few\ninput: { csv: list.csv }\nsteps:\n  - accounts.enrich\noutput: { csv: f.csv }\n',
+    )
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'], { usual: true })
+    const { id } = await call('flow_run', { file: 'flow.yaml', wait: 60 })
+    expect(await call('run_status', { run: id, row: 1 })).toMatchObject({
+      steps: [{ status: 'found', credits: 1, why_empty: null }],
+    })
+    expect(await call('run_status', { run: id, row: 2 })).toMatchObject({
+      credits: 0,
+      steps: [{ status: 'invalid', why_empty: expect.stringContaining('domain') }],
     })
   })
 

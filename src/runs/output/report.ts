@@ -1,6 +1,7 @@
 import { notAskedIn, type SkippedVendor } from '../../api/operations/table.js'
 import { LeftOutCounter, type LeftOutValues } from '../../csv/names.js'
 import type { AnswerSource, RowOutcome, RowStatus } from '../../lookups/answer.js'
+import { isNoRecord } from '../input/table.js'
 import type { OutputRow } from './columns.js'
 
 /** Why a run ended before its last row. */
@@ -158,6 +159,19 @@ export interface Progress {
 
 const countOf = { live: 'live', team: 'team', store: 'stored', duplicate: 'duplicates' } as const
 
+/** Why a row has no result, where its answer does not say so. */
+const usualReasons: Partial<Readonly<Record<RowStatus, string>>> = {
+  not_found: 'Nothing was found',
+  skipped: 'It has a value already',
+  known: 'A list of known rows has it',
+  suppressed: 'It is suppressed',
+}
+
+const reasonOf = (row: OutputRow): string =>
+  row.status === 'skipped' && isNoRecord(row)
+    ? 'The row is blank or a footer'
+    : (usualReasons[row.status] ?? '')
+
 /** Counts rows when they have their outcome, and again as they are written, because rows are written in order. */
 export class Tally {
   readonly #reasons = new Map<RowStatus, ReasonCounter>()
@@ -178,7 +192,7 @@ export class Tally {
     count(this.#written, status, source)
     if (status !== 'found') {
       const reasons = this.#reasons.get(status) ?? new ReasonCounter()
-      reasons.add(error ?? '', ordinal + 1)
+      reasons.add(error ?? reasonOf(row), ordinal + 1)
       this.#reasons.set(status, reasons)
     }
     // Hardly any has it, and every row comes by.
