@@ -388,106 +388,54 @@ describe('an answer of a vendor', () => {
     ...emailResult,
   )
 
+  /** Looks up as many people as there are values; the vendor answers each with one of them. */
+  async function answersTo(values: readonly unknown[], name = 'King', asked = kind) {
+    const seen = await withAnswers(asked, ({ url }) => {
+      const value = values[Number(/\d+$/.exec(url.searchParams.get('last') ?? '')?.[0])]
+      return [200, { email: value, phone: value, credits: 0.5 }]
+    })
+    const names = numbered(values.length, name)
+    const rows = await batch(names)
+    await batch(names, '--refresh')
+    return { seen, rows }
+  }
+
+  const numbers = kind
+    .replace('email:', 'phone:')
+    .replace('email: body.email', 'phone: body.phone')
+    .replace('[[first_name, last_name, domain]]', '[[network_url]]')
+    .replace('{last_name}', '{network_url}')
+
   it.each([
-    ...[
-      'email_not_unlocked@domain.com',
-      'j***@acme.example',
-      'j••••@acme.example',
-      'a…@acme.example',
-      'email@domain.com',
-      '{first}.{last}@acme.example',
-      '%first%@acme.example',
-      '█████@acme.example',
-      'j?????@acme.example',
-      'vorname.nachname@acme.example',
-      'first.last@acme.example',
-      'f.lastname@acme.example',
-      'your.name@acme.example',
-      'name.surname@acme.example',
-      'email_locked@domain.com',
-      'upgrade@acme.example',
-      'premium_only@acme.example',
-      'available_on_request@acme.example',
-      'john@hidden.com',
-      '[first]@acme.example',
-      '▇▇▇▇@acme.example',
-      'vorname@acme.example',
-      'nachname.vorname@acme.example',
-      'firstinitial.lastname@acme.example',
-      'click_to_reveal@acme.example',
-      'contact-not-found@acme.example',
-      'xx@xx.xx',
-      'first_initial.last@acme.example',
-      'show_email@acme.example',
-      'click-here-to-unlock@acme.example',
-      '#####@acme.example',
-      'j---n@acme.example',
-      'blocked_gdpr@acme.example',
-      'given.family@acme.example',
-      '$first.$last@acme.example',
-      '0@0.com',
-      'jane.doe@example.com',
+    ['an address', kind, 'King', casesOf<unknown>('providers/vendors/no-addresses')],
+    [
+      'a number',
+      numbers,
+      'https://www.linkedin.com/in/king',
+      ['06 12 XX XX XX', '+33 6 ** ** ** 12', 'N/A', '', null, []],
     ],
-    ...[
-      '',
-      ' ',
-      'N/A',
-      'n/a',
-      'null',
-      '-',
-      'not found',
-      'Not available',
-      null,
-      [],
-      'notavailable@acme.example',
-    ],
-    ...[
-      'upgrade to view',
-      'Unlock to see',
-      '🔒 Reveal email',
-      'Log in to see this address',
-      'Available on paid plans',
-    ],
-    ...['no-email-found@acme.example', 'test@test.com', 'example@example.com', 'noreply@acme.example'],
-    ...['do-not-reply@acme.example', 'mailer-daemon@acme.example', 'j____@acme.example', '<hidden>'],
-    ...['unlock_to_see@acme.example', 'firstname.lastname@acme.example'],
-  ])('that has %j for an address found nothing, at the cost that it names', async (email) => {
-    const seen = await withAnswers(kind, () => [200, { email, credits: 0.5 }])
-    expect(await find('King')).toMatchObject({ email: null, message: 'No data found' })
-    expect(await find('King')).toMatchObject({ email: null, message: 'No data found' })
-    expect(seen).toHaveLength(1)
-    expect(await here.json('providers stats')).toMatchObject([
-      { not_found: 1, unknown: 0, cost: 0.5, at_risk: 0 },
-    ])
-  })
-
-  it.each(['Null@acme.example', 'mailto:Ada.Unknown@acme.example', 'Ada King <ada.unknown@acme.example>'])(
-    'that has %j for an address found it',
-    async (email) => {
-      await withAnswers(kind, () => [200, { email: email.replace('Null', 'Ada.Unknown') }])
-      expect(await find('King')).toMatchObject({ email: 'ada.unknown@acme.example', email_source: 'own' })
-    },
-  )
-
-  it.each(['06 12 XX XX XX', '+33 6 ** ** ** 12', 'N/A', '', null, []])(
-    'that has %j for a number found none',
-    async (phone) => {
-      const phones = kind.replace('email', 'phone').replace('{ email: body.email }', '{ phone: body.phone }')
-      await withAnswers(phones.replace('[[first_name, last_name, domain]]', '[[network_url]]'), () => [
-        200,
-        { phone },
-      ])
-      const line =
-        'contacts waterfall --sync --enrichment-type phone --network-url https://www.linkedin.com/in/king'
-      expect((await run(...line.split(' '), '--json')).json).toMatchObject({
-        phone: [],
-        message: 'No data found',
-      })
+  ])(
+    'that has for %s what stands for none found nothing, at the cost that it names',
+    async (_, asked, name, values) => {
+      const { seen, rows } = await answersTo(values, name, asked)
+      expect(values.filter((_, at) => rows[at]?._status !== 'not_found')).toEqual([])
+      expect(seen).toHaveLength(values.length)
       expect(await here.json('providers stats')).toMatchObject([
-        { not_found: 1, unknown: 0, cost: 0, at_risk: 0 },
+        { not_found: values.length, unknown: 0, cost: 0.5 * values.length, at_risk: 0 },
       ])
     },
   )
+
+  it('that has an address in another form found it', async () => {
+    const address = 'ada.unknown@acme.example'
+    const { rows } = await answersTo([
+      'Ada.Unknown@acme.example',
+      'mailto:Ada.Unknown@acme.example',
+      `Ada King <${address}>`,
+    ])
+    const found = { email: address, email_source: 'own' }
+    expect(rows).toMatchObject([found, found, found])
+  })
 
   it.each([
     '{ "email": "king@acme.example", "credits": 1e999 }',
