@@ -251,6 +251,12 @@ export const mentionsAddresses = (column: string): boolean => mailWord.test(norm
  * are `first_name` and `lead.first_name`, as results name it.
  */
 export function normaliseName(name: string): string {
+  // Most names, of which a file is compared with thousands.
+  if (/^[ -~]*$/.test(name))
+    return name
+      .toLowerCase()
+      .replace(/^lead\.(?=.)/, '')
+      .replace(/[^a-z0-9]/g, '')
   return name
     .normalize('NFKD')
     .toLowerCase()

@@ -3,7 +3,7 @@ import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 
 const here = perTest(machine)
-const names = Array.from({ length: 500 }, (_, at) => `Company ${at}`)
+const names = Array.from({ length: 100 }, (_, at) => `Company ${at}`)
 
 beforeEach(async () => {
   await here.run('init')
@@ -53,12 +53,12 @@ describe('a program in a flow', () => {
     ],
     [
       'two lines for the last row',
-      `${answer}; if (count === 500) ${answer}`,
+      `${answer}; if (count === 100) ${answer}`,
       'wrote more lines than it was given rows',
     ],
     [
       'a line long after its last answer',
-      `${answer}; if (count === 500) setTimeout(() => ${answer}, 2500)`,
+      `${answer}; if (count === 100) setTimeout(() => ${answer}, 2500)`,
       'wrote more lines than it was given rows',
     ],
     [
@@ -160,7 +160,7 @@ describe('a program in a flow', () => {
     expect(stderr).toContain('set timeout: in its step')
     write(answer)
     expect((await run()).code).toBe(0)
-    expect(here.rows('out.csv')).toHaveLength(500)
+    expect(here.rows('out.csv')).toHaveLength(100)
   })
 
   it('answers rows in any order where each answer has the number of its row', async () => {
@@ -209,7 +209,7 @@ describe('a program in a flow', () => {
 
   it('that does not end is left by Ctrl-C, and its rows are written by the next run', async () => {
     write(
-      `${answer}; if (count === 500) require('node:fs').writeFileSync('all', ''); setInterval(() => {}, 1000)`,
+      `${answer}; if (count === 100) require('node:fs').writeFileSync('all', ''); setInterval(() => {}, 1000)`,
     )
     const ended = run()
     await expect.poll(() => here.exists('all')).toBe(true)

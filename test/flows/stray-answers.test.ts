@@ -140,7 +140,7 @@ const namesakes: typeof addresses = {
   },
 }
 
-const rows = tries(100, 300)
+const rows = tries(40, 300)
 const nthOf = { 'to every request': 1, 'to every eighth request': 8 } as const
 
 /** An address that answers some requests with the answer about another row. */
@@ -180,7 +180,7 @@ const cases = Object.keys(addresses).flatMap((about) =>
 )
 
 describe('an address of a flow', () => {
-  it.each(sample(cases, 3))(
+  it.each(sample(cases, 5))(
     'writes nothing into another row that answers $often about $whose: $about',
     async ({ about, whose, often, concurrency }) => {
       const { header, cells, answer } = addresses[about] as (typeof addresses)[string]

@@ -25,6 +25,18 @@ function clientsOf(here: Machine) {
   }
 }
 
+/** Starts a server that can be frozen, as a process, and another one over the same database in this process. */
+async function twoServers(here: Machine, env: Readonly<Record<string, string>>) {
+  const argv = ['serve', '--port', '0', '--json']
+  const first = await launchServer(prospect, argv, here.home, env)
+  const second = await here.start(argv, { env })
+  const stop = () => {
+    first.server.kill('SIGCONT')
+    return Promise.all([first.stop(), second.stop()])
+  }
+  return { first, second, stop }
+}
+
 const inFile = async () => ({ env: {} as Record<string, string>, drop: async () => {} })
 const onServer = async () => {
   const { url, drop } = await freshSchema()
@@ -57,11 +69,9 @@ async function opened(place: typeof inFile | typeof onServer, maxAge: string) {
     const store = await openEngineDatabase(location)
     return store.transaction((tx) => tx.all<T>(sql)).finally(() => store.close())
   }
-  const serve = () => launchServer(prospect, ['serve', '--port', '0', '--json'], here.home, own)
-  const [first, second] = [await serve(), await serve()]
+  const { first, second, stop } = await twoServers(here, own)
   onTestFinished(async () => {
-    first.server.kill('SIGCONT')
-    await Promise.all([first.stop(), second.stop()])
+    await stop()
     here.remove()
     await vendor.close()
     await drop()
@@ -146,22 +156,20 @@ describe.each([
     const { port } = new URL(vendor.origin)
     await addProvider(here, `max_age: 1h\n${fakeFile(`http://vendor.example:${port}`)}`, env)
     const own = { PROSPECT_HOME: here.home, PROSPECT_DNS: names.address, ...env }
-    const serve = () => launchServer(prospect, ['serve', '--port', '0', '--json'], here.home, own)
-    const [first, second] = [await serve(), await serve()]
+    const { first, second, stop } = await twoServers(here, own)
     const location = env.PROSPECT_DATABASE_URL ?? join(here.home, 'engine.db')
     const inStore = async <T>(sql: string) => {
       const store = await openEngineDatabase(location)
       return store.transaction((tx) => tx.all<T>(sql)).finally(() => store.close())
     }
     onTestFinished(async () => {
-      first.server.kill('SIGCONT')
-      await Promise.all([first.stop(), second.stop()])
+      await stop()
       here.remove()
       await Promise.all([vendor.close(), names.close()])
       await drop()
     })
     const client = clientsOf(here)
-    const askAt = async (at: typeof first) => (await client(at)).stdout
+    const askAt = async (at: { readonly line: string }) => (await client(at)).stdout
     victim = first.server
     const waiting = askAt(first)
     await until(() => frozen > 0)

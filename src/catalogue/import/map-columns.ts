@@ -1,5 +1,5 @@
 import { type Note, Refusal } from '../../api/calls/errors.js'
-import { resultOr } from '../../api/values/objects.js'
+import { once, resultOr } from '../../api/values/objects.js'
 import {
   columnNamed,
   familyNameIn,
@@ -322,17 +322,29 @@ export const findField = (kind: RecordKind, column: string): string | undefined 
   matchFields(kind, column).find(({ rank }) => rank < lastResort)?.field
 
 /** Returns the fields that a column is named for, the surest first. */
-function matchFields(kind: RecordKind, column: string): readonly Guess[] {
-  if (isOwnColumn(column)) return []
-  const wanted = normaliseName(column)
-  const names = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])]
-  const isOneOf = (words: readonly string[] = []) => words.some((word) => normaliseName(word) === wanted)
-  const found = names.flatMap((field) => {
-    const { sure, likely, lastResort } = synonymsOf(kind, field)
-    const rank = [[field], sure, likely, lastResort].findIndex(isOneOf)
-    return rank < 0 ? [] : [{ field, rank }]
+const matchFields = (kind: RecordKind, column: string): readonly Guess[] =>
+  isOwnColumn(column) ? [] : (fieldsByName[kind]().get(normaliseName(column)) ?? [])
+
+const fieldsByName: Readonly<Record<RecordKind, () => ReadonlyMap<string, readonly Guess[]>>> = {
+  companies: once(() => toFieldsByName('companies')),
+  people: once(() => toFieldsByName('people')),
+  jobs: once(() => toFieldsByName('jobs')),
+  posts: once(() => toFieldsByName('posts')),
+}
+
+/** Returns the fields of each name of a column in its usual form, the surest first. */
+function toFieldsByName(kind: RecordKind): ReadonlyMap<string, readonly Guess[]> {
+  const guesses = [...Object.keys(fields[kind]), ...(kind === 'people' ? ['phone'] : [])].flatMap((field) => {
+    const { sure = [], likely = [], lastResort = [] } = synonymsOf(kind, field)
+    const ranks = new Map<string, number>()
+    for (const [rank, names] of [[field], sure, likely, lastResort].entries())
+      for (const name of names.map(normaliseName)) if (!ranks.has(name)) ranks.set(name, rank)
+    return [...ranks].map(([name, rank]) => ({ name, guess: { field, rank } }))
   })
-  return found.sort((a, b) => a.rank - b.rank)
+  guesses.sort((one, other) => one.guess.rank - other.guess.rank)
+  const byName = new Map<string, Guess[]>()
+  for (const { name, guess } of guesses) byName.set(name, [...(byName.get(name) ?? []), guess])
+  return byName
 }
 
 /** Returns the field. Throws when records of the kind do not have it. */

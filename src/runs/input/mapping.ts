@@ -562,12 +562,19 @@ const personNames = once(
 
 const howNamed: readonly MappedColumn['by'][] = ['name', 'synonym', 'synonym', 'last resort']
 
+const namesOfFields = new Map<string, readonly ReadonlySet<string>[]>()
+
+/** Returns the names of columns for a field in their usual form, the surest first. */
 function namesOfField(about: 'companies' | 'people', field: string): readonly ReadonlySet<string>[] {
+  const kept = namesOfFields.get(`${about} ${field}`)
+  if (kept) return kept
   const known = recordFields[about][field]?.map((one) => synonymsOf(about, one)) ?? []
   const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
-  return [[field], of('sure'), of('likely'), of('lastResort')].map(
-    (names) => new Set(names.map(normaliseName)),
+  const names = [[field], of('sure'), of('likely'), of('lastResort')].map(
+    (some) => new Set(some.map(normaliseName)),
   )
+  namesOfFields.set(`${about} ${field}`, names)
+  return names
 }
 
 /** Whether values alone say that they are a field's. Of a person's name they do not say which part it is. */
