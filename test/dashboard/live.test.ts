@@ -6,13 +6,14 @@ import { perFile } from '../support/each.js'
 import { isLong } from '../support/effort.js'
 import { freshSchema } from '../support/postgres.js'
 import { launch, prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 import { serveDashboard } from './dashboard.js'
 
 describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on %s', (database) => {
   const schema = database === 'PostgreSQL' ? perFile(freshSchema) : undefined
   const envOf = () => (schema ? { PROSPECT_DATABASE_URL: schema.url } : {})
   const here = perFile(() =>
-    serveDashboard(({ run }) => run('data sample', { env: envOf() }), {
+    serveDashboard(({ home, run }) => (schema ? run('data sample', { env: envOf() }) : loadSample(home)), {
       env: envOf(),
     }),
   )

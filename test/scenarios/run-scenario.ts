@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { widthOf } from '../../src/cli/output/text.js'
 import { command, wordsOf } from '../support/command.js'
 import { type Launched, launch, prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 import { inTerminal } from '../support/terminal.js'
 import type { Line, Scenario, Step } from './read-scenario.js'
 
@@ -32,6 +33,7 @@ export async function runScenario(
   for (const step of scenario.steps) {
     // A database that others could read is refused before it is opened.
     for (const file of step.files) writeFileSync(join(folder, file.name), file.content, { mode: 0o600 })
+    if (step.hasSample) await loadSample(join(folder, 'home'))
     if (!step.command) continue
     const outcome = await runCommand(step.command, step, place)
     const problems = step.expected.flatMap((line) => problemOf(line, outcome, place) ?? [])
