@@ -170,6 +170,7 @@ describe('a run that was killed after a server had accepted rows together', () =
     file('other', [4, 2, 1, 3])
     await ends(look('other'), 11)
     expect(errors('other')).toEqual(['', 'outcome_unknown', 'outcome_unknown', ''])
+    expect(here.rows('other-out.csv').map(({ _credits }) => _credits)).toEqual(['3', '0', '0', '3'])
     await ends(look('in'), 0)
     await ends(look('other', '--retry-unknown'), 0)
     expect(here.rows('other-out.csv').map(({ email }) => email)).toEqual(

@@ -85,6 +85,18 @@ describe('an outage', () => {
     expect(outage.lasts).toBe(false)
   })
 
+  it('is not what this side gives up, unless the time of an answer was over', () => {
+    const outage = new Outage()
+    const failuresAfter = (code: string, reason?: string) => {
+      outage.note(lost(true, code), reason ? AbortSignal.abort(new DOMException('', reason)) : undefined)
+      return outage.failures
+    }
+    expect(failuresAfter('aborted')).toBe(0)
+    expect(failuresAfter('aborted', 'AbortError')).toBe(0)
+    expect(failuresAfter('aborted', 'TimeoutError')).toBe(1)
+    expect(failuresAfter('ECONNRESET', 'AbortError')).toBe(2)
+  })
+
   it('an outage starts after ten failures in a row and ends with the first answer', () => {
     const outage = new Outage()
     for (let count = 0; count < 9; count++) outage.note(reply(503))

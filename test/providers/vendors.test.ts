@@ -557,6 +557,24 @@ describe('a vendor', () => {
     expect([Math.max(...sizes), sizes.reduce((sum, size) => sum + size, 0)]).toEqual([4, 10])
   })
 
+  it('that says of one of several rows that it failed has not found nothing', async () => {
+    const kind = byNameKind(
+      'phone',
+      '{ post: /phones, body: { items: [{ id: "{row}", url: "{network_url}" }] } }',
+      'batch: { size: 4, items: body.data, by: id }',
+      `outcomes: [{ when: "item.state == 'failed'", is: failed }, { when: "item.phone != null", is: found }, { when: "true", is: not_found }]`,
+      'result: { phone: item.phone }',
+      'cost: { found: 1, not_found: 1 }',
+    ).replace('[[first_name, last_name, domain]]', '[[network_url]]')
+    await withAnswers(kind, ({ body }) => {
+      const { items } = JSON.parse(body) as { items: { id: string; url: string }[] }
+      return [200, { data: items.map(({ id, url }) => ({ id, phone: null, state: /\w+$/.exec(url)?.[0] })) }]
+    })
+    const rows = await batch(['https://www.linkedin.com/in/failed', 'https://www.linkedin.com/in/done'])
+    expect(rows.map((row) => row._error)).toEqual(['Not asked: own (failed)', ''])
+    expect(await here.json('providers stats')).toMatchObject([{ failed: 1, not_found: 1, cost: 1 }])
+  })
+
   it('that fails five times in a row is left alone, and rows say so, also in a process that began long ago', async () => {
     const now = performance.now.bind(performance)
     vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000)

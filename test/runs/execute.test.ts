@@ -457,6 +457,18 @@ describe('a refusal that applies to every row', () => {
     },
   )
 
+  test.each([
+    ['leaves open whether it was done keeps what is set aside for it', true, 1],
+    ['says that it was not done frees what was set aside for it', undefined, 0],
+  ])('that %s', async (_, unknown, reserved) => {
+    const state = await openState(':memory:')
+    const refused = reply(503, { error: 'The database cannot be used: the disk is full' })
+    await runDomains(['a.example'], () => ({ ...refused, ...(unknown && { unknown }) }), {
+      lookups: await newLookups({}, state),
+    })
+    expect(await runsOver(state).find('run-1')).toMatchObject([{ reserved }])
+  })
+
   test('ends the reading of the file', async () => {
     let read = 0
     const table = tableOf(async function* () {
