@@ -351,7 +351,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
         })
         expect(last.fake.calls).toEqual([])
       }),
-      { numRuns: tries(4, 20) },
+      { numRuns: tries(2, 20) },
     )
   })
 

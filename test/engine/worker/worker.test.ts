@@ -229,8 +229,8 @@ describe('workers on one store', () => {
   it('do each job once between them, however they are called', async () => {
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
     const ids: string[] = []
-    const jobs = tries(6, 20)
-    for (let job = 0; job < jobs; job++) ids.push(await queue(130, { streaming: job % 2 === 0 }))
+    const jobs = tries(4, 20)
+    for (let job = 0; job < jobs; job++) ids.push(await queue(105, { streaming: job % 2 === 0 }))
     let asked = 0
     bench.source.before = async () => {
       asked++
@@ -246,7 +246,7 @@ describe('workers on one store', () => {
     ])
     await until(async () => (await areFinal()) && (await pendingOf()) === 0)
     expect(asked).toBe(jobs * 2)
-    expect(sender.attempts).toHaveLength((jobs / 2) * 131 + jobs / 2)
+    expect(sender.attempts).toHaveLength((jobs / 2) * 106 + jobs / 2)
     expect(new Set(sender.attempts.map(({ id }) => id)).size).toBe(sender.attempts.length)
   })
 
