@@ -6,6 +6,7 @@ import type { Driver } from '../../src/storage/driver/connection.js'
 import { findShared, openState } from '../../src/storage/state/open.js'
 import { lookupsFor, newRun } from '../runs/fakes.js'
 import { emptyTables, freshSchema, type TestDatabase } from '../support/postgres.js'
+import { until } from '../support/until.js'
 
 let schema: TestDatabase
 /** The same database, as two machines have it. */
@@ -78,9 +79,9 @@ describe('the lock of a run in a shared database', () => {
   it('is renewed for as long as its holder lives', async () => {
     const locks = locksOf(here, 'here', 300)
     const lock = await locks.take('known')
-    const until = async () => Number((await sql('SELECT lease_until FROM run_locks'))[0]?.lease_until)
-    const before = await until()
-    while ((await until()) === before) await new Promise((resolve) => setTimeout(resolve, 20))
+    const end = async () => Number((await sql('SELECT lease_until FROM run_locks'))[0]?.lease_until)
+    const before = await end()
+    await until(async () => (await end()) > before)
     await lock?.release()
     expect(await sql('SELECT name FROM run_locks')).toEqual([])
   })

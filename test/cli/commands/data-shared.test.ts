@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { freshDatabase, freshSchema } from '../../support/postgres.js'
+import { sampledDatabase } from '../../support/sample.js'
 
 const schema = perTest(freshSchema)
 const here = perTest(machine)
@@ -147,17 +148,20 @@ describe('a catalogue on a shared database', () => {
 
   it('has no sample any more once one machine has removed it', async () => {
     expect(await there.json('data', 'sample', '--remove', ...at())).toMatchObject({ removed: { people: 0 } })
-    await here.run(['data', 'sample', ...at()])
+    const database = await sampledDatabase(here.home)
+    onTestFinished(database.drop)
+    const sampled = ['--database', database.url]
     here.write('people.csv', people)
-    await here.run(['data', 'import', 'people', 'people.csv', ...at()])
-    const { removed } = await there.json<{ removed: object }>('data', 'sample', '--remove', ...at())
+    await here.run(['data', 'import', 'people', 'people.csv', ...sampled])
+    const { removed } = await there.json<{ removed: object }>('data', 'sample', '--remove', ...sampled)
     expect(removed).toEqual({ companies: 500, people: 5_000, jobs: 911, posts: 40 })
     const left = { companies: 1, people: 2, jobs: 0, technologies: 0, posts: 0 }
-    expect(await here.json('data', 'stats', ...at())).toEqual(left)
+    expect(await here.json('data', 'stats', ...sampled)).toEqual(left)
   })
 
   it('does not serve when the catalogue has a newer schema', async () => {
-    await here.run(['data', 'sample', ...at()])
+    here.write('people.csv', people)
+    await here.run(['data', 'import', 'people', 'people.csv', ...at()])
     await schema.sql(`UPDATE ${schema.name}_catalogue.schema_version SET version = 1099`)
     const served = await here.run(['serve', '--port', '0', ...at()])
     expect([served.code === 0, served.stdout]).toEqual([false, ''])
