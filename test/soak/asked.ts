@@ -49,12 +49,15 @@ export async function ask(
   heard: Heard,
 ): Promise<boolean> {
   const began = performance.now()
-  let last = ''
+  const tries: string[] = []
   for (let at = Math.floor(Math.random() * nodes.length); ; at++) {
     const base = nodes[at % nodes.length] ?? ''
-    if (performance.now() - began > giveUpMs) throw new Error(`nobody answered ${asked.key}: ${last}`)
+    const seconds = (performance.now() - began) / 1_000
+    if (seconds > giveUpMs / 1_000)
+      throw new Error(`nobody answered ${asked.key}:\n${tries.slice(-40).join('\n')}`)
     const reply = await once(asked, base, apiKey)
-    last = reply ? `${reply.status} ${reply.text}` : 'no answer'
+    const said = reply ? `${reply.status} ${reply.text}` : 'no answer'
+    tries.push(`after ${seconds.toFixed(1)} s of ${base}: ${said}`)
     if (!reply) {
       await pause(againMs)
       continue

@@ -123,7 +123,7 @@ async function startOurs(cluster: Cluster, folder: ReturnType<typeof newFolder>,
     '--allow-target',
     target,
   ]
-  const work = ['worker', '--quiet', '--allow-target', target]
+  const work = ['worker', '--allow-target', target]
   const all = [
     keepRunning(prospect, serve(ports[0]), envOf('api-1', direct)),
     keepRunning(prospect, serve(ports[1]), envOf('api-2', pooled)),
@@ -212,9 +212,10 @@ function watch(bases: readonly string[], key: string, isOver: () => boolean) {
   const done = Promise.all(bases.map(look))
   return {
     done,
-    /** Returns the longest gap of any server in seconds, and begins anew. */
+    /** Returns the longest gap of any server in seconds, also one that lasts, and begins anew. */
     take: () => {
-      const most = Math.max(...longest) / 1_000
+      const lasting = last.map((at) => Date.now() - at)
+      const most = Math.max(...longest, ...lasting) / 1_000
       longest.fill(0)
       return most
     },
@@ -292,7 +293,12 @@ async function soakOf(isSynchronous: boolean, times: number) {
       cluster,
       "SELECT count(*) AS n FROM replies WHERE key LIKE 'watch-%' AND status = 200",
     )
-    return { asked, jobs, arrived, gaps, counts, heard, lost, problems, paid, watched }
+    const failed = await inLeader(
+      cluster,
+      "SELECT id, state, error, spent FROM jobs WHERE state <> 'finished' OR spent <> 3",
+    )
+    const said = [...new Set(ours.all.flatMap((one) => one.said))]
+    return { asked, jobs, arrived, gaps, counts, heard, lost, problems, paid, watched, failed, said }
   } finally {
     isOver = true
     await ours?.end()
@@ -327,7 +333,7 @@ soak(
   'a change of the primary under Patroni loses nothing that was acknowledged, and pays nothing twice',
   async () => {
     const found = await soakOf(true, changes)
-    const { asked, jobs, arrived, gaps, counts, heard, lost, problems, paid, watched } = found
+    const { asked, jobs, arrived, gaps, counts, heard, lost, problems, paid, watched, failed, said } = found
     const report = {
       tried: `${changes} changes (${listCounts(counts)}): ${grouped(asked.length)} requests with keys, ${grouped(jobs.length)} jobs with webhooks`,
       measured: `longest without an answer: ${longestOf(gaps)}; longest wait for the answer under a key: ${waitsOf(found)}; told to ask again: ${listCounts(heard.refusals) || 'nobody'}`,
@@ -336,6 +342,8 @@ soak(
     expect(heard.wrong).toEqual([])
     expect([lost, problems]).toEqual([0, []])
     expect(arrived.size).toBe(jobs.length)
+    // What a process said explains why it gave up accepted work.
+    expect(failed, said.join('\n')).toEqual([])
     expect(paid).toBe(asked.length - jobs.length + 3 * jobs.length + watched)
     expect(gaps.filter(({ gap, limit }) => gap > limit)).toEqual([])
     return report
