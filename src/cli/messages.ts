@@ -183,6 +183,12 @@ const commandProblems: Readonly<Record<string, (details: Details) => string>> = 
 const nearOrAll = ({ meant, known }: Details, what: string): string =>
   meant === undefined ? `${what}: ${(known as string[]).join(', ')}.` : `Did you mean ${meant}?`
 
+/** Returns the option that gives `providers test` what a provider needs. */
+const optionOfNeed = (field: string): string =>
+  field.startsWith('input.')
+    ? `--column '${field.slice('input.'.length)}=…'`
+    : `--${field.replaceAll('_', '-')}`
+
 const nearProvider = (details: Details): string =>
   (details.known as string[]).length === 0
     ? 'Add one: prospect providers add FILE'
@@ -472,7 +478,7 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.file': { text: (details) => `${details.path}${details.row === undefined ? '' : `:${details.row}:${details.column}`}: ${fill(providerProblems[String(details.problem)] ?? '', details)}`, hint: hintForFile },
   'provider.client': { text: 'The key of {name} must be client_id:client_secret, which become a token.', exit: exitCodes.key, code: 'key' },
   'provider.lacks_kind': { text: '{name} cannot be asked for {kind}.', hint: 'Its file has: {kinds}.' },
-  'provider.needs_more': { text: '{name} needs more for {kind}.', hint: ({ needs = [] }) => `Give one of: ${(needs as string[][]).map((set) => set.map((field) => `--${field.replaceAll('_', '-')}`).join(' ')).join(', or ')}.` },
+  'provider.needs_more': { text: '{name} needs more for {kind}.', hint: ({ needs = [] }) => `Give one of: ${(needs as string[][]).map((set) => set.map(optionOfNeed).join(' ')).join(', or ')}.` },
   'provider.no_answer': { text: '{name} gave no answer that can be read: {reason}.', hint: ({ sent }) => (sent ? 'It may have charged for the request. In a lookup it would not be asked again, and the outcome would be unknown.' : 'The request was not sent, so nothing was charged.'), exit: exitCodes.unreachable, code: 'unreachable' },
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
   'provider.only_search': { text: 'The file of {name} has a search only, which a test does not make.', hint: 'See what a flow would ask: prospect providers show {name}' },

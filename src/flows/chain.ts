@@ -14,7 +14,7 @@ import { asRead, type Mapping } from '../runs/input/mapping.js'
 import { type OutputRow, toCell } from '../runs/output/columns.js'
 import { ReasonCounter, type RunReport, type RunStop, type SkippedRows } from '../runs/output/report.js'
 import type { Writer } from '../runs/output/writer.js'
-import { createLookup, identityOf, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
+import { columnsIn, createLookup, identityOf, type Lookup, type RowSuppressor } from '../runs/plan/lookup.js'
 import type { Batch, RunPorts } from '../runs/ports.js'
 import type { BatchRequest } from '../runs/request.js'
 import {
@@ -34,6 +34,7 @@ import { standInId } from './format.js'
 import { droppedField } from './http.js'
 import type { FlowOutputs } from './outputs.js'
 import { type CommandStep, type HttpStep, isRowStep, type RowStep, type Step } from './read.js'
+import { openRowSort, type SortKey, sortKeysOf } from './sorted.js'
 
 export interface StepCount {
   readonly step: string
@@ -83,11 +84,16 @@ export interface FlowStop extends RunStop {
 
 export type RunStep = Exclude<Step, RowStep>
 
+/** By step that sorts, the places of the rows that came to it, in the order in which they have gone on. */
+export type SortedOrders = Readonly<Record<string, readonly number[]>>
+
 /** A step as a run that is ready to be executed, like that of a batch (decision 22). */
 export interface Stage {
   readonly step: RunStep
   readonly run: string
   readonly header: readonly string[]
+  /** The columns of the file of the flow that its rows are asked with. */
+  readonly ofFile?: readonly string[]
   /** Notes a row that may be sent, before any row behind it is. */
   readonly expect?: ((row: Fields) => void) | undefined
   /** Ends what answered its rows, when they are all answered. Rejects where an answer may be that to another row. */
@@ -103,7 +109,7 @@ export interface KnownRows {
 /** The column in front of those that requests are filled from, so that no row is without a cell. */
 const lineColumn = '_line'
 
-type StepLookup = Pick<Stage, 'header'> & { readonly lookup: Lookup }
+type StepLookup = Pick<Stage, 'header' | 'ofFile'> & { readonly lookup: Lookup }
 
 /** Returns what is looked up for the rows of a step, except those whose identity is known. */
 export async function lookupFor(
@@ -122,6 +128,8 @@ export async function lookupFor(
   }))
   const beside = besideOf(step).map(([field]) => field)
   const header = [lineColumn, ...columns.map(({ field }) => field), ...beside]
+  const asked = columnsIn(columnsOf(step), await ports.target.columns())
+  const ofFile = asked.map(({ at }) => columnsOf(step)[at] ?? '')
   const mapping = { columns, unused: [], notes: [] }
   const create = () =>
     createLookup(
@@ -131,6 +139,7 @@ export async function lookupFor(
       ports.sentences.describe,
       undefined,
       suppressor,
+      asked.map(({ name }, at) => ({ name, at: header.length + at })),
     )
   // A search is about nobody: the same one is the same lookup.
   const isSearch = step.place === 'records'
@@ -138,7 +147,8 @@ export async function lookupFor(
   const identity = isSearch ? (input: Input) => `search ${toCanonicalJson(input)}` : identityFor
   const lookup = withEarlierRows(create)
   return {
-    header,
+    header: [...header, ...ofFile],
+    ofFile,
     lookup: {
       ...lookup,
       identity,
@@ -154,6 +164,10 @@ const besideOf = (step: RunStep): Filling =>
   step.kind === 'lookup' && step.place === 'row' && step.before.about === 'people'
     ? identifyingBeside(step.filling)
     : []
+
+/** Returns the columns of the file of the flow, with which data vendors may be asked about its rows. */
+const columnsOf = ({ before: { fields } }: Pick<RunStep, 'before'>): readonly string[] =>
+  isObject(fields.input) ? Object.keys(fields.input) : []
 
 /** Rows after which those before are forgotten that may be about the same person. */
 const rememberedRows = 20_000
@@ -204,7 +218,11 @@ function customLookup(
 /** Whether a row has left the flow. */
 const hasLeft = ({ cells }: Pick<CsvRow, 'cells'>): boolean => cells.length === 0
 
-export function cellsOf(step: RunStep, { line, fields }: FlowRow, isAsked: boolean): readonly string[] {
+export function cellsOf(
+  { step, ofFile = [] }: Pick<Stage, 'step' | 'ofFile'>,
+  { line, fields }: FlowRow,
+  isAsked: boolean,
+): readonly string[] {
   if (!fields || !isAsked) return []
   if (step.kind !== 'lookup') return [String(line), toJson(fields)]
   const values = [...step.filling, ...besideOf(step)].map(([, paths]) => {
@@ -214,7 +232,7 @@ export function cellsOf(step: RunStep, { line, fields }: FlowRow, isAsked: boole
     }
     return ''
   })
-  return [String(line), ...values]
+  return [String(line), ...values, ...ofFile.map((name) => toCell(fieldOf(fields, `input.${name}`)))]
 }
 
 /** Returns the rows that the answer to a row leaves in the flow, and places for those that it does not. */
@@ -273,12 +291,15 @@ export class Chain {
   #isCut = false
   #first: Stage | undefined
   readonly #workers = new Map<Step, RowWorker>()
+  readonly #sorts = new Map<Step, readonly SortKey[]>()
   /** By step with a run, which rows are asked about; absent where all are. */
   readonly #asked = new Map<Step, ((row: Fields) => boolean) | undefined>()
   /** By step that asks nobody, how many places have come to it. */
   readonly #places = new Map<number, number>()
   /** By step, the places of rows that a limit took out of the flow. */
   readonly over = new Map<number, number[]>()
+  /** By step that sorts, the places of the rows that came to it, in their order. */
+  readonly order: Map<number, readonly number[]>
   /** The last step whose limit is reached; those before it need no further rows. */
   #fullAt = -1
 
@@ -291,7 +312,12 @@ export class Chain {
     private readonly known: KnownRows | undefined,
     /** What is recorded of a flow that has finished. */
     private readonly finished: readonly StepCount[] = [],
+    /** By step that sorts, the order in which an earlier execution has passed its rows on. */
+    order: SortedOrders = {},
+    /** Records the orders, before the first row goes on in one. */
+    private readonly onSorted: () => Promise<void> = async () => {},
   ) {
+    this.order = new Map(Object.entries(order).map(([at, places]) => [Number(at), places]))
     this.counts = steps.map((step) => ({
       ...(isSource(step) ? { is_source: true } : {}),
       step: step.name,
@@ -316,15 +342,18 @@ export class Chain {
     onProgress: () => void,
   ): Promise<FlowStop | undefined> {
     for (const step of this.steps)
-      if (isRowStep(step)) this.#workers.set(step, await openWorker(step))
+      if (step.kind === 'sort') this.#sorts.set(step, sortKeysOf(step.sort))
+      else if (isRowStep(step)) this.#workers.set(step, await openWorker(step))
       else this.#asked.set(step, await openOnlyIf(step))
-    let rows: AsyncIterable<readonly FlowRow[]> = this.#begin(input, most)
+    let rows = this.#inOrder(this.#begin(input, most), 0)
+    const next = (stage: Stage) => this.steps.indexOf(stage.step) + 1
+    const isSortedAtEnd = this.steps.slice(this.#lastStage()).some(({ kind }) => kind === 'sort')
     const isOpen = (stage: Stage) =>
       this.#isCut || this.hasMore || this.#countOf(stage.step).cut_at !== undefined
     const reports: Promise<readonly [Stage, RunReport]>[] = []
     for (const [at, stage] of this.stages.entries()) {
       const passage = createPassage()
-      const isLast = at === this.stages.length - 1
+      const isLast = at === this.stages.length - 1 && !isSortedAtEnd
       const put = (chunk: readonly FlowRow[]) => (isLast ? outputs.write(chunk) : passage.write(chunk))
       const from = rows
       const report = execute({
@@ -342,11 +371,17 @@ export class Chain {
         },
       })
       reports.push(report.then((ended) => [stage, ended] as const))
-      rows = passage.rows
+      rows = this.#inOrder(passage.rows, next(stage))
     }
-    if (this.stages.length === 0) for await (const chunk of rows) await outputs.write(chunk)
+    const writeRest = async () => {
+      if (this.stages.length === 0 || isSortedAtEnd)
+        for await (const chunk of rows) await outputs.write(chunk)
+    }
+    const rest = writeRest()
+    rest.catch(() => this.stop.abort())
     for (const report of reports) report.catch(() => this.stop.abort())
-    const ended = await Promise.allSettled(reports).then(() => Promise.all(reports))
+    const ended = await Promise.allSettled([...reports, rest]).then(() => Promise.all(reports))
+    await rest
     for (const [stage, { credits, credits_before, not_asked, suspect }] of ended)
       Object.assign(this.#countOf(stage.step), {
         credits,
@@ -399,6 +434,54 @@ export class Chain {
     }
   }
 
+  /** Returns where the steps begin behind the last one with a run. */
+  #lastStage(): number {
+    const last = this.stages.at(-1)
+    return last ? this.steps.indexOf(last.step) + 1 : 0
+  }
+
+  /** Sorts rows by the steps from one on that sort, up to the next one with a run. */
+  #inOrder(rows: AsyncIterable<readonly FlowRow[]>, from: number): AsyncIterable<readonly FlowRow[]> {
+    let sorted = rows
+    for (let at = from; at < this.steps.length; at++) {
+      const step = this.steps[at] as Step
+      const keys = this.#sorts.get(step)
+      if (keys) sorted = this.#sorted(sorted, at, keys)
+      else if (!isRowStep(step)) break
+    }
+    return sorted
+  }
+
+  /** Passes all rows on in their order when they are there, through the steps up to the next one that sorts or has a run. */
+  async *#sorted(
+    rows: AsyncIterable<readonly FlowRow[]>,
+    at: number,
+    keys: readonly SortKey[],
+  ): AsyncGenerator<readonly FlowRow[]> {
+    const sort = openRowSort(keys, this.order.get(at))
+    const count = this.counts[at] as StepCount
+    try {
+      for await (const chunk of rows)
+        for (const row of chunk) {
+          sort.add(row)
+          if (row.fields) count.in++
+        }
+      // Those that are there are not all.
+      if (this.#isCut) return
+      this.order.set(at, sort.order())
+      await this.onSorted()
+      for (const chunk of sort.rows()) {
+        const going = chunk.filter(({ fields }) => fields).length
+        count.found += going
+        count.out += going
+        yield* chunks(this.#kept(chunk, at + 1))
+        if (this.#fullAt > at) return
+      }
+    } finally {
+      sort.close()
+    }
+  }
+
   async *#cellsFor(stage: Stage, rows: AsyncIterable<readonly FlowRow[]>): AsyncGenerator<readonly CsvRow[]> {
     let isDone = false
     const at = this.steps.indexOf(stage.step)
@@ -420,7 +503,7 @@ export class Chain {
         given += taken.length
         yield taken.map((row, place) => ({
           line: row.line,
-          cells: cellsOf(stage.step, row, asked[place] === true),
+          cells: cellsOf(stage, row, asked[place] === true),
           fields: row.fields,
         }))
         if (most === undefined ? this.#fullAt > at : given >= most) {
@@ -437,7 +520,7 @@ export class Chain {
 
   /** Whether a limit behind a step may end what it is given. */
   #hasLimit(at: number): boolean {
-    return this.steps.some(({ kind }, other) => other > at && kind === 'limit')
+    return limitsBehind(this.steps, at).length > 0
   }
 
   #end(stage: Stage): void {
@@ -515,6 +598,15 @@ export class Chain {
   }
 }
 
+/** Returns the limits that are reached before all rows have come to a step that sorts them. */
+export function limitsBehind(steps: readonly Step[], at: number): readonly number[] {
+  const behind = steps.slice(at + 1)
+  const sorts = behind.findIndex(({ kind }) => kind === 'sort')
+  return (sorts < 0 ? behind : behind.slice(0, sorts)).flatMap((one) =>
+    one.kind === 'limit' ? [one.limit] : [],
+  )
+}
+
 const isSource = (step: Step): boolean => step.kind === 'lookup' && step.place === 'records'
 
 /** What became of a row in a step that asks nobody; `fields` are absent where it leaves the flow. */
@@ -550,7 +642,7 @@ async function openCondition(text: string, { before: { fields } }: Pick<Step, 'b
 export const openOnlyIf = async (step: Step): Promise<((row: Fields) => boolean) | undefined> =>
   'only_if' in step && step.only_if !== undefined ? openCondition(step.only_if, step, 'only_if') : undefined
 
-export async function openWorker(step: RowStep & Step): Promise<RowWorker> {
+export async function openWorker(step: Exclude<RowStep, { kind: 'sort' }> & Step): Promise<RowWorker> {
   const isFull = () => false
   if (step.kind === 'keep') {
     const test = await openCondition(step.keep, step, 'keep')

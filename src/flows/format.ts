@@ -106,6 +106,11 @@ export const stepKinds = {
     only_if: onlyIf(),
   }),
   limit: z.strictObject({ limit: z.int().positive().describe('The most rows that go on') }),
+  sort: z.strictObject({
+    sort: z
+      .union([text(), texts()])
+      .describe('Fields that rows are sorted by, such as headcount desc; the first decides'),
+  }),
   distinct: z.strictObject({
     distinct: z
       .union([text(), texts()])

@@ -41,7 +41,7 @@ function sharesOf(
   before: StepCount | undefined,
 ): { shares: readonly [number, number, number]; fromHistory: boolean } {
   // What a limit lets through is not a share.
-  if (step.kind === 'set' || step.kind === 'limit')
+  if (step.kind === 'set' || step.kind === 'limit' || step.kind === 'sort')
     return { shares: [1, 1, 1], fromHistory: before !== undefined }
   const isOfPeople = step.kind === 'lookup' && step.place === 'people'
   const each = isOfPeople ? Number(step.constants.limit) : 1

@@ -60,6 +60,7 @@ import {
   searchIds,
   stepKinds,
 } from './format.js'
+import { sortKeysOf } from './sorted.js'
 
 /** What is wrong with the file of a flow, and where; both count from 1. */
 export interface FlowProblem {
@@ -94,7 +95,7 @@ export interface LookupStep {
 export type KeepStep = Of<typeof stepKinds, 'keep'>
 export type SetStep = Of<typeof stepKinds, 'set'>
 /** Steps that take each row as it comes, and ask nobody. */
-export type RowStep = KeepStep | SetStep | Of<typeof stepKinds, 'limit' | 'distinct'>
+export type RowStep = KeepStep | SetStep | Of<typeof stepKinds, 'limit' | 'distinct' | 'sort'>
 export type CommandStep = Of<typeof stepKinds, 'command'>
 export type HttpStep = Of<typeof stepKinds, 'http'>
 
@@ -102,7 +103,7 @@ export type HttpStep = Of<typeof stepKinds, 'http'>
 export type Step = (LookupStep | RowStep | CommandStep | HttpStep) & StepBase
 
 export const isRowStep = (step: Step): step is RowStep & StepBase =>
-  ['keep', 'set', 'limit', 'distinct'].includes(step.kind)
+  ['keep', 'set', 'limit', 'distinct', 'sort'].includes(step.kind)
 
 interface StepBase {
   readonly name: string
@@ -322,7 +323,10 @@ class Reader {
       if (own.kind === 'distinct')
         for (const [at, field] of [own.distinct].flat().entries())
           this.#checkField([...path, 'distinct', ...(Array.isArray(own.distinct) ? [at] : [])], field, before)
-      if (own.kind === 'keep' || own.kind === 'limit' || own.kind === 'distinct')
+      if (own.kind === 'sort')
+        for (const [at, { field }] of sortKeysOf(own.sort).entries())
+          this.#checkField([...path, 'sort', ...(Array.isArray(own.sort) ? [at] : [])], field, before)
+      if (own.kind === 'keep' || own.kind === 'limit' || own.kind === 'distinct' || own.kind === 'sort')
         return { step: { ...own, ...same, before }, after: before }
       if (own.kind === 'http')
         for (const [at, { when }] of (own.http.outcomes ?? []).entries())

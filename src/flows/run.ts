@@ -10,7 +10,7 @@ import type { ListKind } from '../lists/list-index.js'
 import { usedByRuns } from '../lookups/budgets.js'
 import { changeRun } from '../lookups/leases.js'
 import { openNumbers } from '../lookups/numbers.js'
-import { failedRowsOf, identifiedOf } from '../lookups/store.js'
+import { failedRowsOf, identifiedOf, leftOutRowsOf } from '../lookups/store.js'
 import { addFiles, beginRun, openCalls, openRun } from '../runs/begin-or-resume.js'
 import { hashOfFile, isForeign, isOutdated, likeOf } from '../runs/find-run.js'
 import { positionsOf } from '../runs/input/mapping.js'
@@ -24,8 +24,10 @@ import {
   Chain,
   type FlowStop,
   type KnownRows,
+  limitsBehind,
   lookupFor,
   type RunStep,
+  type SortedOrders,
   type Stage,
   type StepCount,
   standIn,
@@ -47,6 +49,8 @@ export interface FlowRequest {
   readonly rows?: number | undefined
   /** What makes its input the same, where that is neither a table nor a search. */
   readonly content?: unknown
+  /** What the search of a data vendor is recorded as that has brought the rows; absent where none has. */
+  readonly searched?: string | undefined
   /** Where rows are shown that a person looks at before the outputs are written. */
   readonly look?: Look | undefined
   /** Starts new runs. */
@@ -84,10 +88,14 @@ export interface FlowRecord {
   readonly steps: readonly StepCount[]
   /** The search that the rows come from, as it is written; absent where they come from elsewhere. */
   readonly search?: unknown
+  /** What the search of a data vendor is recorded as that the rows come from; absent where they come from elsewhere. */
+  readonly searched?: string | undefined
   /** How many rows each step makes of one. */
   readonly rowsOfOne: readonly number[]
   /** By step with a limit, the places of the rows that it took out of the flow; absent where nobody asks for them. */
   readonly over?: Readonly<Record<string, readonly number[]>> | undefined
+  /** By step that sorts, the places of its rows in the order in which they go on. */
+  readonly order?: SortedOrders | undefined
   readonly written: number
   readonly stopped?: FlowStop | undefined
   /** The runs that its budget is for: those of its steps, also ones that were begun anew. */
@@ -145,7 +153,15 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
   await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   const ended = await findSame(identity)
-  isReopened = asked.retryUnknown && ended?.status === 'finished' && (await hasUnknown(records, ended))
+  /** Returns the data vendors that have a budget again for rows of a run that they had left out. */
+  const withRoom = async (run: Run, id = run.id) => {
+    const names = await records.runs.withoutBudget(run)
+    return ports.target.vendorsWithRoom({ id, operation: run.operation }, names)
+  }
+  isReopened =
+    ended?.status === 'finished' &&
+    ((asked.retryUnknown && (await hasUnknown(records, ended))) ||
+      (await hasStep(records, ended, async (run) => (await withRoom(run)).size > 0)))
   const same = isReopened ? await findSame(identity) : ended
   // It ended while this command began, which would find nothing new and write that over what the other one has found.
   const finished = since ? await records.runs.list({ status: 'finished' }) : []
@@ -181,13 +197,16 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const rowsOfOne = steps.map((step) =>
     step.kind === 'lookup' && step.place === 'people' ? Number(step.constants.limit) : 1,
   )
+  let orders = (): SortedOrders | undefined =>
+    known ? (parseJson(known.request) as FlowRecord).order : undefined
   const toRecord = (counts: readonly StepCount[], stopped?: FlowStop, over?: FlowRecord['over']): string => {
     const { name } = flow
     const { written } = outputs
     const search = flow.source?.written
     const globals = asked.targetOptions
-    const own = { flow: name, steps: counts, search, rowsOfOne, written, stopped, globals }
-    return toJson({ ...own, over, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
+    const { searched } = asked
+    const own = { flow: name, steps: counts, search, searched, rowsOfOne, written, stopped, globals }
+    return toJson({ ...own, over, order: orders(), runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
@@ -206,6 +225,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       ports,
       records,
       pastRuns.filter(({ number }) => number < record.number),
+      async (run) => leftOutRowsOf(records.database, run.number, await withRoom(run, record.id)),
     ))
   // After a surplus line, any earlier answer of the program may belong to another row.
   const distrusted = new Set<Run>()
@@ -215,6 +235,8 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       throw error
     })
   const stages: Stage[] = []
+  /** The first step whose run is a new one: those behind it know no rows. */
+  let firstAnew = Number.POSITIVE_INFINITY
   // Steps that ask nobody change which rows a run is about, without a run of their own.
   let between: unknown[] = []
   const openStage = async (step: RunStep): Promise<Stage> => {
@@ -224,7 +246,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     between = []
     const own = identify(parts, step.kind === 'lookup' ? step.operation.id : step.kind)
     const isFirst = step !== source && stages.every((stage) => stage.step === source)
-    const isLeftOut =
+    const leavesOut =
       earlier && isFirst ? earlier.leavesOut(source ? Number(source.constants.limit) : undefined) : undefined
     const custom = step.kind === 'lookup' ? undefined : await ports.custom(step)
     const ownPorts = ports.forStep(request)
@@ -233,9 +255,14 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       ? { ...ownPorts, target: { ...ownPorts.target, bulk: async () => bulk } }
       : ownPorts
     await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
-    const { header, lookup } = await lookupFor(stepPorts, step, request, isLeftOut)
+    const { header, ofFile, lookup } = await lookupFor(stepPorts, step, request, leavesOut)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
-    const found = await findSame(own)
+    const before = await findSame(own)
+    // What a vendor's budget has left out is asked in a new run, because it changes the rows of those behind.
+    const isLeftOut = before !== undefined && !wasFinished && (await withRoom(before)).size > 0
+    const found = isLeftOut ? undefined : before
+    if (isLeftOut) await stepPorts.target.carryBudget(before.id, input.id)
+    if (!found) firstAnew = Math.min(firstAnew, steps.indexOf(step))
     // A limit that is reached leaves the runs before it open, though the flow has finished.
     const same = found && wasFinished ? { ...found, status: 'finished' as const } : found
     const like = likeStep(flow, step)
@@ -258,6 +285,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       step,
       run: run.id,
       header,
+      ...(ofFile && { ofFile }),
       expect: run.status === 'finished' ? undefined : custom?.expect,
       end: custom && (() => trusting(run, custom.close())),
       batch: { ...lookup, ...calls, ...asking, caller: { ...caller, call }, concurrency, othersUnderWay },
@@ -267,7 +295,13 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     if (isRowStep(step)) between.push(step.written)
     else stages.push(await openStage(step))
   const done = wasFinished ? (parseJson(known.request) as FlowRecord).steps : []
-  const chain = new Chain(steps, stages, stop, end, lists, done)
+  const onSorted = async () => {
+    await saving
+    if (!wasFinished) await save('running')
+  }
+  const order = Object.fromEntries(Object.entries(orders() ?? {}).filter(([at]) => Number(at) < firstAnew))
+  const chain = new Chain(steps, stages, stop, end, lists, done, order, onSorted)
+  orders = () => (chain.order.size > 0 ? Object.fromEntries(chain.order) : undefined)
   const save = async (status: Run['status'], stopped?: FlowStop) => {
     const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
     // What a limit left over is new to the next run.
@@ -319,9 +353,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
 
 /** Returns how many rows of a step may be asked about at once, so that few are that a limit behind it has no use for. */
 function aheadOf(steps: readonly Step[], step: Step): number {
-  const behind = steps.slice(steps.indexOf(step) + 1)
-  const limits = behind.flatMap((one) => (one.kind === 'limit' ? [one.limit] : []))
-  return Math.ceil(Math.min(...limits) / 4)
+  return Math.ceil(Math.min(...limitsBehind(steps, steps.indexOf(step))) / 4)
 }
 
 /** Returns what the runs of a step share, whatever list the flow is over. */
@@ -357,11 +389,15 @@ export const isRecordOf = ({ operation, file, request }: Run, name: string, path
   operation === flowOperation && file === path && (parseJson(request) as Partial<FlowRecord>).flow === name
 
 /** Whether the steps of a flow have rows of unknown outcome. */
-async function hasUnknown({ runs }: RunRecords, { request }: Run): Promise<boolean> {
+const hasUnknown = (records: RunRecords, flow: Run): Promise<boolean> =>
+  hasStep(records, flow, (run) => records.runs.hasUnknown(run))
+
+/** Whether something is true of the run of a step of a flow. */
+async function hasStep({ runs }: RunRecords, { request }: Run, isSo: (run: Run) => Promise<boolean>) {
   const { steps = [] } = parseJson(request) as Partial<FlowRecord>
   for (const { run } of steps) {
     const [own] = run === null ? [] : await runs.find(run)
-    if (own && (await runs.hasUnknown(own))) return true
+    if (own && (await isSo(own))) return true
   }
   return false
 }
@@ -377,25 +413,40 @@ async function forgetRuns({ database, locks }: RunRecords, runs: readonly Run[])
   }
 }
 
-/** Returns what finished runs of a flow have looked up first, but for rows that failed later: these are taken again. */
-async function openPastLookups({ onClose }: FlowPorts, { runs, database }: RunRecords, past: readonly Run[]) {
+/**
+ * Returns what finished runs of a flow have looked up first, but for rows that failed later, and those that the budget of a data
+ * vendor has left out and that it has one for again: these are taken again.
+ */
+async function openPastLookups(
+  { onClose }: FlowPorts,
+  { runs, database }: RunRecords,
+  past: readonly Run[],
+  leftOutOf: (run: Run) => Promise<readonly number[]>,
+) {
   const seen = openNumbers()
   let brought = 0
   onClose(seen.close)
   for (const { request } of past) {
-    const { steps = [], rowsOfOne = [], over = {} } = parseJson(request) as Partial<FlowRecord>
+    const { steps = [], rowsOfOne = [], over = {}, order = {} } = parseJson(request) as Partial<FlowRecord>
     brought = Math.max(brought, ...steps.map(({ is_source: isSource, out }) => (isSource ? out : 0)))
     const first = steps.findIndex(({ run, is_source: isSource }) => run !== null && !isSource)
     const [run] = steps[first]?.run ? await runs.find(steps[first].run) : []
     if (!run) continue
-    const failed = new Set<number>()
-    let rowsOfFirst = rowsOfOne[first] ?? 1
+    const failed = new Set(await leftOutOf(run))
+    /** Returns the row of the first step that a row before another one comes of. */
+    const firstOf = (row: number, before: number): number => {
+      let place = row
+      for (let at = before - 1; at > first; at--)
+        place = order[at]?.[place] ?? Math.floor(place / (rowsOfOne[at] ?? 1))
+      return Math.floor(place / (rowsOfOne[first] ?? 1))
+    }
     for (const [at, step] of steps.entries()) {
       if (at <= first) continue
       const [later] = step.run ? await runs.find(step.run) : []
-      const again = later ? await failedRowsOf(database, later.number) : []
-      for (const row of [...again, ...(over[at] ?? [])]) failed.add(Math.floor(row / rowsOfFirst))
-      rowsOfFirst *= rowsOfOne[at] ?? 1
+      const again = later
+        ? [...(await failedRowsOf(database, later.number)), ...(await leftOutOf(later))]
+        : []
+      for (const row of [...again, ...(over[at] ?? [])]) failed.add(firstOf(row, at))
     }
     for await (const { identity, row } of identifiedOf(database, run.number))
       if (!failed.has(row)) seen.add(hashNumber(hashOf(identity)))

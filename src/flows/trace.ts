@@ -55,8 +55,8 @@ export async function traceRow(
     if (isNew) rows = without(rows, step)
     isNew = !isRowStep(step)
     if (isRowStep(step)) {
-      // Which rows a limit leaves depends on those before, as does which one is the first of equal ones.
-      if (step.kind === 'limit' || step.kind === 'distinct') return why
+      // Which rows a limit leaves depends on those before, as does which one is the first of equal ones, and the place of a sorted one.
+      if (step.kind === 'limit' || step.kind === 'distinct' || step.kind === 'sort') return why
       const { work } = await openWorker(step)
       rows = rows.map((one) => (one.fields ? { ...one, fields: work(one.fields).fields } : one))
       continue
@@ -99,10 +99,11 @@ async function objections(asked: Pick<FlowRequest, 'flow' | 'path'>, ports: RunP
   const importInput = async ({ constants }: Parameters<FlowPorts['importInput']>[0]) => constants
   const given = { ...asked, fresh: false, retryUnknown: false, targetOptions: {} }
   const request = await requestFor({ importInput }, given, step, '', 0)
-  const { header, lookup } = await lookupFor(ports, step, request, undefined)
+  const { header, ofFile, lookup } = await lookupFor(ports, step, request, undefined)
+  const stage = { step, ...(ofFile && { ofFile }) }
   const isAsked = await openOnlyIf(step)
   return async (row: FlowRow): Promise<Unasked> =>
     row.fields && isAsked?.(row.fields) === false
       ? { status: 'passed' }
-      : objectionTo(lookup, cellsOf(step, row, true), header)
+      : objectionTo(lookup, cellsOf(stage, row, true), header)
 }

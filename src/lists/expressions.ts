@@ -327,7 +327,8 @@ class Rewriter {
     const [only] = args
     if (name === 'has' && only) return call('fx_ne', this.#write(only, place), { op: 'value', args: null })
     if (name === 'matches') this.refuse('pattern', node.start)
-    return call(name, ...args.map((child) => this.#write(child, { ...place, isArgument: true })))
+    const made = call(name, ...args.map((child) => this.#write(child, { ...place, isArgument: true })))
+    return toDouble(name, made, place)
   }
 
   #writeMethod(
@@ -360,7 +361,7 @@ class Rewriter {
       this.#checkIs('text', receiver, place)
       return call(own, this.#write(receiver, place), this.#write(first, place))
     }
-    return {
+    const made: PlainNode = {
       op: 'rcall',
       args: [
         name,
@@ -368,8 +369,16 @@ class Rewriter {
         args.map((child) => this.#write(child, { ...place, isArgument: true })),
       ],
     }
+    return toDouble(name, made, place)
   }
 }
+
+/** Functions that give whole numbers. */
+const wholeNumbers = new Set(['size', 'int', 'indexOf', 'lastIndexOf'])
+
+/** Returns a whole number as a double, so that it goes with the numbers of rows, but in the arguments of a function. */
+const toDouble = (name: string, made: PlainNode, { isArgument }: Place): PlainNode =>
+  wholeNumbers.has(name) && !isArgument ? call('double', made) : made
 
 interface Place {
   /** Variables of the macros around it. */

@@ -1,4 +1,5 @@
 import type { Input, RunRow } from '../api/calls/caller.js'
+import { withoutBudgetIn } from '../api/operations/table.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
 import {
   type Connection,
@@ -178,6 +179,8 @@ export interface LookupOptions {
   readonly isAlive?: ((holder: string, connection: Connection) => Promise<boolean>) | undefined
   /** Whether rows are sent together: then what they are sent with is recorded when that is decided, not when they are claimed. */
   readonly isTogether?: boolean
+  /** Data vendors that have a budget again: rows that nobody found, and that it had left out, are looked up again. */
+  readonly askAgain?: ReadonlySet<string> | undefined
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
   readonly samples?: ReadonlySet<number> | undefined
   /** Of a finished run, the answer of rows that have none: only rows of unknown outcome are sent. */
@@ -481,7 +484,10 @@ class StoredLookups {
     return this.driver.read(async (connection) => {
       const own = await this.#ownOf(connection, rows)
       const equal = missing ? new Map<number, EqualLookup[]>() : await this.#equalOf(connection, rows)
-      const rest = rows.filter(({ ordinal }) => !own.has(ordinal))
+      const rest = rows.filter(({ ordinal }) => {
+        const kept = own.get(ordinal)
+        return !kept || (!missing && this.#isLeftOut(kept))
+      })
       const served = await this.#servedOf(connection, rest, equal, () => true)
       const outcomes: (RowOutcome | undefined)[] = []
       for (const { ordinal } of rows) {
@@ -572,8 +578,16 @@ class StoredLookups {
     if (state === 'asked' || state === 'accepted') return undefined
     if (state === 'unknown' && !missing && (this.#mayRepeat(kept) || retryUnknown)) return undefined
     if (state === 'failed' && !missing && !others) return undefined
+    if (!missing && this.#isLeftOut(kept)) return undefined
     const stored = source === 'store' || source === 'team' ? { storedAt: storedAt ?? 0 } : {}
     return { answer: answerOf(kept), source, credits: cost, kept: true, ...stored }
+  }
+
+  /** Whether a data vendor was not asked about a row whose budget leaves room again. */
+  #isLeftOut({ state, error }: Pick<StoredLookup, 'state' | 'error'>): boolean {
+    const { askAgain } = this.options
+    if (!askAgain?.size || state !== 'not_found') return false
+    return withoutBudgetIn(error).some((name) => askAgain.has(name))
   }
 
   /** Returns by row the answers of equal lookups: of this run, or of another one that is young enough. */
@@ -647,7 +661,9 @@ class StoredLookups {
     const alike = this.#alike(connection, row, equal)
     if (alike.length === 0) return undefined
     const own = alike.filter((one) => this.#isOfRow(one))
-    const answered = own.find(({ state }) => serves(state) || state === 'skipped')
+    const answered = own.find(
+      (one) => (serves(one.state) && !this.#isLeftOut(one)) || one.state === 'skipped',
+    )
     const unknown = retryUnknown ? undefined : own.find(({ state }) => state === 'unknown')
     const first = answered ?? unknown
     if (first) return { lookup: first, source: 'duplicate' as const, sampled: false }
@@ -677,7 +693,10 @@ class StoredLookups {
     if (options.budgets.perDay !== undefined) await lockDays(connection, run.profile)
     const own = await this.#ownOf(connection, rows)
     const equal = await this.#equalOf(connection, rows)
-    const rest = rows.filter(({ ordinal }) => !serves(own.get(ordinal)?.state ?? ''))
+    const rest = rows.filter(({ ordinal }) => {
+      const kept = own.get(ordinal)
+      return !kept || !serves(kept.state) || this.#isLeftOut(kept)
+    })
     const served = await this.#servedOf(connection, rest, equal, isUnderWay)
     const budget = await budgetOver(connection, this.#scopes, options.budgets, now)
     const isIndexed = (await readNumber(connection, isIndexedSql, run.number)) !== 0
@@ -1308,3 +1327,15 @@ export async function* identifiedOf(driver: Driver, run: number) {
     driver.read((reads) => reads.all<IdentifiedAnswer>(identifiedSql, run, last ? last.row + 1 : 0, atOnce))
   for await (const answers of portionsOf(atOnce, read)) yield* answers
 }
+
+const leftOutSql = `SELECT row, error FROM lookups WHERE run = ? AND state = 'not_found' AND error LIKE 'Not asked: %(budget)%'`
+
+/** Returns the rows of a run that nobody found, and about which one of some data vendors was not asked for its budget. */
+export const leftOutRowsOf = async (
+  driver: Driver,
+  run: number,
+  vendors: ReadonlySet<string>,
+): Promise<readonly number[]> =>
+  (await driver.read((reads) => reads.all<{ row: number; error: string }>(leftOutSql, run)))
+    .filter(({ error }) => withoutBudgetIn(error).some((name) => vendors.has(name)))
+    .map(({ row }) => row)

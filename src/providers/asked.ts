@@ -5,7 +5,7 @@ import { isObject } from '../api/values/objects.js'
 import { listCalls, listProviders, type ProviderCall } from '../engine/tables/providers.js'
 import type { Driver } from '../storage/driver/connection.js'
 import { type CompiledKind, compileStored } from './compile.js'
-import type { Subject, SubjectField } from './definition.js'
+import { type ColumnField, isColumnField, type Subject, type SubjectField } from './definition.js'
 import { identityOf, subjectOf } from './subject.js'
 
 /** A lookup whose data vendors are wanted: what it was about, for what it may have asked them, and when. */
@@ -87,7 +87,8 @@ export function lackingText({ file: { needs } }: Pick<CompiledKind, 'file'>, abo
   return `${needsWords}${least.map(withArticle).join(' and ')}`
 }
 
-const withArticle = (field: SubjectField): string => {
+const withArticle = (field: SubjectField | ColumnField): string => {
+  if (isColumnField(field)) return `the column ${field.slice('input.'.length)}`
   const words = /^network_/.test(field) ? 'profile URL' : field.replaceAll('_', ' ')
   return `${/^[aeiou]/.test(words) ? 'an' : 'a'} ${words}`
 }

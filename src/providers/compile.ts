@@ -5,12 +5,14 @@ import { type Fields, isObject } from '../api/values/objects.js'
 import type { StoredProvider } from '../engine/tables/providers.js'
 import { type Expression, parseExpression } from '../lists/expressions.js'
 import {
+  isColumnField,
   type KindFile,
   type Mapped,
   mainField,
   type OutcomeWord,
   type ProviderFile,
   type ProviderKind,
+  placeholder,
   placeholdersIn,
   type ReadProvider,
   type RequestFile,
@@ -140,6 +142,7 @@ async function compileKind(
   )
   const { cost = {}, batch, needs, submit, poll, webhook, request = submit } = file
   const sent = placeholdersIn(request)
+  const columns = [...new Set([...sent, ...needs.flat()])].filter(isColumnField)
   if (batch && cost.header !== undefined) refuse('batch_cost', [...at, 'cost', 'header'])
   const costAt = [...at, 'cost', 'from']
   const costFrom =
@@ -159,6 +162,8 @@ async function compileKind(
   const says = cost.header !== undefined || costFrom !== undefined
   return {
     file,
+    /** The columns of the file of a row that it is asked with. */
+    columns,
     /** Returns what is sent of a row; `undefined` where it lacks what is needed. */
     fieldsOf: (subject: Subject) => fieldsFor(needs, sent, subject),
     /** Returns the first request about some rows, each with its {row}; `address` is where its webhook leads, if any. */
@@ -491,7 +496,7 @@ type Words = Readonly<Record<string, string | undefined>>
 function fillRequest(request: RequestFile, words: Words, rows?: readonly Words[]): VendorRequest {
   const { query = {}, headers = {}, body, form } = request
   const target = targetOf(request)
-  const path = target.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(words[name] ?? ''))
+  const path = target.path.replace(placeholder, (_, name: string) => encodeURIComponent(words[name] ?? ''))
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     const filled = fillValue(value, words)
@@ -509,12 +514,14 @@ function fillRequest(request: RequestFile, words: Words, rows?: readonly Words[]
     : { ...sent, body: fillValue(body, words, rows) }
 }
 
+const wholePlaceholder = new RegExp(`^${placeholder.source}$`)
+
 /** Fills a template; a text that is a placeholder alone and has no value is left out. */
 function fillValue(template: unknown, words: Words, rows?: readonly Words[]): unknown {
   if (typeof template === 'string') {
-    const whole = /^\{(\w+)\}$/.exec(template)?.[1]
+    const whole = wholePlaceholder.exec(template)?.[1]
     if (whole !== undefined) return words[whole]
-    return template.replace(/\{(\w+)\}/g, (_, name: string) => words[name] ?? '')
+    return template.replace(placeholder, (_, name: string) => words[name] ?? '')
   }
   if (rows && Array.isArray(template) && template.length === 1 && placeholdersIn(template).size > 0)
     return rows.map((row) => fillValue(template[0], row))

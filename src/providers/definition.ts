@@ -22,7 +22,12 @@ export const subjectFields = [
   'country',
 ] as const
 export type SubjectField = (typeof subjectFields)[number]
-export type Subject = Partial<Readonly<Record<SubjectField, string>>>
+/** A column of the file whose row is asked about, by its name there. */
+export type ColumnField = `input.${string}`
+export type Subject = Partial<Readonly<Record<SubjectField | ColumnField, string>>>
+
+const columnPattern = /^input\.[^{}.\s][^{}]*$/
+export const isColumnField = (name: string): name is ColumnField => columnPattern.test(name)
 
 const outcomeWords = [
   ...(['found', 'not_found', 'again', 'rate_limited', 'out_of_credits', 'invalid_key'] as const),
@@ -211,10 +216,15 @@ const webhookSchema = z.strictObject({
   give_up: duration('how long to wait where there is no poll (default: 10m)').optional(),
 })
 
+const neededField = z.union([
+  z.enum(subjectFields),
+  z.string().regex(columnPattern, { error: 'name a field, or a column such as input.Region', abort: true }),
+]) as z.ZodType<SubjectField | ColumnField>
+
 const kindSchema = z
   .strictObject({
     needs: say(
-      z.array(z.array(z.enum(subjectFields)).min(1)).min(1),
+      z.array(z.array(neededField).min(1)).min(1),
       'sets of fields; the first that the row has is sent',
     ),
     request: say(
@@ -530,7 +540,13 @@ function checkSearch(search: SearchFile, refuse: Refuse): void {
   if (!outcomes.some(({ is }) => is === 'found')) refuse('no_found', [...at, 'outcomes'])
   if (cost.row !== undefined && size === undefined) refuse('no_size', [...at, 'cost', 'row'])
   // Any name may stand for what a flow gives.
-  checkRequest(search, at, [...placeholdersIn(Object.values(requestOf(search)))], refuse)
+  const given = [...placeholdersIn(Object.values(requestOf(search)))]
+  checkRequest(
+    search,
+    at,
+    given.filter((one) => one !== 'row' && !isColumnField(one)),
+    refuse,
+  )
 }
 
 /** Returns the parts of a search that its request is made of. */
@@ -561,7 +577,9 @@ function checkRequest(request: RequestFile, at: Path, known: readonly string[], 
   if (open !== undefined) refuse('brace', at, { written: open })
   // In a body, braces may mean something else.
   const named = [...bracedIn([path, query, headers, form]), ...placeholdersIn(body)]
-  const word = named.find((one) => !known.includes(one))
+  // What is about a row may have columns of its file.
+  const isKnown = (one: string) => known.includes(one) || (known.includes('row') && isColumnField(one))
+  const word = named.find((one) => !isKnown(one))
   if (word !== undefined) refuse('placeholder', at, { word, meant: nearest(word, known), known })
   checkHeaders(headers, [...at, 'headers'], refuse)
 }
@@ -688,8 +706,11 @@ function nodeAt(root: Node | null, at: Path): Node | null {
   return node
 }
 
-/** Returns the fields of the row that a template names. */
-export const placeholdersIn = (template: unknown): ReadonlySet<string> => bracedIn(template, /\{(\w+)\}/g)
+/** What stands for a field of the row, or for a column of its file. */
+export const placeholder = /\{(\w+|input\.[^{}]+)\}/g
+
+/** Returns the fields of the row that a template names, with columns of its file. */
+export const placeholdersIn = (template: unknown): ReadonlySet<string> => bracedIn(template, placeholder)
 
 /** Returns what stands in braces in the texts of a template. */
 const bracedIn = (template: unknown, braced = /\{([^{}]*)\}/g): ReadonlySet<string> =>

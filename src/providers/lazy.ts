@@ -23,6 +23,7 @@ export function lazyVendors({ store, onClose, ...ports }: LazyPorts): Vendors {
       const isAny = await (await store()).read((tx) => hasProviders(tx, workspaceId))
       return isAny && (await desk()).has(workspaceId, kinds)
     },
+    columns: async (...which) => (await desk()).columns(...which),
     ask: async function* (...question) {
       yield* (await desk()).ask(...question)
     },

@@ -7,6 +7,7 @@ import { createResolver } from '../client/resolver.js'
 import { destinationOf } from '../client/ssrf-guard.js'
 import { inCurrent } from '../engine/admin/workspaces.js'
 import {
+  carryBudget,
   dropProvider,
   listOrders,
   listProviders,
@@ -19,6 +20,7 @@ import {
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
+import { leftFor } from './budgets.js'
 import { type CompiledProvider, compileProvider, compileStored, micros } from './compile.js'
 import {
   type ProviderFile,
@@ -93,6 +95,23 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
         if (!stored) return refuseName(tx, id, name)
         return { stored, compiled: await compileStored(stored) }
       }),
+    /** Returns those of some providers whose budgets leave room for a question of a run, for any of these kinds. */
+    withRoom: (names: readonly string[], kinds: readonly string[], spending: Parameters<typeof leftFor>[1]) =>
+      reading(async (tx, { id }): Promise<ReadonlySet<string>> => {
+        const found = new Set<string>()
+        for (const stored of await listProviders(tx, id)) {
+          if (!stored.enabled || !names.includes(stored.name)) continue
+          const compiled = await compileStored(stored)
+          const costs = kinds.flatMap((kind) => compiled.kinds[kind as ProviderKind]?.most ?? [])
+          const least = Math.min(...costs)
+          if ((await leftFor(tx, spending, { stored, compiled }, least, clock.now())) >= 1)
+            found.add(stored.name)
+        }
+        return found
+      }),
+    /** Counts what a run has spent in the budget of the one that goes on for it. */
+    carryBudget: (from: string, to: string): Promise<void> =>
+      writing((tx, { id }) => carryBudget(tx, id, from, to)),
     workspaceId: () => reading((_, { id }) => id),
     list: (): Promise<StoredProvider[]> => reading((tx, { id }) => listProviders(tx, id)),
     orders: (): Promise<ProviderOrder[]> => reading((tx, { id }) => listOrders(tx, id)),

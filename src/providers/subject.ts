@@ -11,13 +11,13 @@ import { describePhone, toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
 import { toPlainText } from '../identity/spelling.js'
 import { toDomain, toEmail } from '../identity/value-kinds.js'
-import type { Subject, SubjectField } from './definition.js'
+import { isColumnField, type Subject, type SubjectField } from './definition.js'
 
 type Query = Parameters<Vendors['ask']>[1]
 
 /** Returns what a row is known by, in one spelling. */
 export function subjectOf(query: Query): Subject {
-  const { firstName, lastName, companyName, domain, url, email, country } = query
+  const { firstName, lastName, companyName, domain, url, email, country, columns = {} } = query
   const names = [firstName, lastName].flatMap((name) => name?.trim() || [])
   const profile = url === undefined ? undefined : parseProfile(url)
   const all: Readonly<Record<SubjectField, string | undefined>> = {
@@ -31,7 +31,8 @@ export function subjectOf(query: Query): Subject {
     email: email === undefined ? undefined : (toEmail(email) ?? email.trim().toLowerCase()),
     country,
   }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value))
+  const ofRow = Object.entries(columns).map(([name, value]) => [`input.${name}`, value] as const)
+  return Object.fromEntries([...Object.entries(all), ...ofRow].filter(([, value]) => value))
 }
 
 /** Returns the hash of a question; another spelling of the same is no other one. */
@@ -41,9 +42,9 @@ export function identityOf({ network_url: url, ...given }: Subject): string {
     given.full_name === undefined ? given : { ...rest, full_name: foldPersonName(given.full_name) }
   const profile = url === undefined ? undefined : parseProfile(url)
   const known = url && { network_url: profile ? profileKey(profile) : toPlainText(url) }
-  const plain = Object.entries(fields).map(([field, text]) => [
+  const plain = Object.entries(fields).map(([field, text = '']) => [
     field,
-    /name$/.test(field) ? foldText(text) || text : text.toLowerCase(),
+    isColumnField(field) ? text : /name$/.test(field) ? foldText(text) || text : text.toLowerCase(),
   ])
   const text = toCanonicalJson({ ...Object.fromEntries(plain), ...known })
   return createHash('sha256').update(text).digest('hex').slice(0, 32)

@@ -3,7 +3,6 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import { fails } from '../api/calls/retry.js'
 import type { VendorKind } from '../api/operations/facts.js'
 import type { Asking, Clock, VendorReply, Vendors } from '../api/ports/ports.js'
-import { isoDay } from '../api/values/dates.js'
 import { toMs } from '../api/values/duration.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, getOrMake, once } from '../api/values/objects.js'
@@ -24,7 +23,6 @@ import {
   listProviders,
   type ProviderCall,
   postpone,
-  readSpent,
   type StoredProvider,
   spendBudget,
   takeSlot,
@@ -34,11 +32,11 @@ import {
 import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { type Connection, type Driver, isStorageFault } from '../storage/driver/connection.js'
 import { lackingText } from './asked.js'
+import { budgetsOf, leftFor } from './budgets.js'
 import {
   type CompiledKind,
   type CompiledProvider,
   compileStored,
-  micros,
   pageKind,
   type VendorAnswer,
   type VendorRequest,
@@ -151,6 +149,7 @@ export function openVendors({
   const desk = new VendorDesk({ ...ports, http, checkMail: createMailCheck(servers) })
   return {
     has: (...which) => desk.has(...which),
+    columns: (...which) => desk.columns(...which),
     ask: (...question) => desk.ask(...question),
     page: (...page) => desk.page(...page),
     close: http.close,
@@ -174,6 +173,16 @@ class VendorDesk implements Vendors {
     const { providers } = await this.#load(workspaceId)
     if (!kinds) return providers.size > 0
     return [...providers.values()].some(({ compiled }) => kinds.some((kind) => compiled.kinds[kind]))
+  }
+
+  async columns(workspaceId: string, kinds: readonly VendorKind[]): Promise<readonly string[]> {
+    const { providers } = await this.#load(workspaceId)
+    // What is found is verified.
+    const asked: readonly VendorKind[] = kinds.includes('email') ? [...kinds, 'verify'] : kinds
+    const fields = [...providers.values()].flatMap(({ compiled }) =>
+      asked.flatMap((kind) => compiled.kinds[kind]?.columns ?? []),
+    )
+    return [...new Set(fields.map((field) => field.slice('input.'.length)))]
   }
 
   async *ask(
@@ -443,20 +452,9 @@ class VendorDesk implements Vendors {
   }
 
   /** Returns for how many rows the budgets suffice now. */
-  async #leftFor(question: Question): Promise<number> {
-    const { workspaceId, provider } = question.key
-    const most = mostOf(question)
-    const budgets = budgetsOf(question, this.ports.clock.now()).filter(({ limit }) => limit !== undefined)
-    if (budgets.length === 0) return Number.POSITIVE_INFINITY
-    return this.ports.store.read(async (tx) => {
-      let rows = Number.POSITIVE_INFINITY
-      for (const { of, limit = 0 } of budgets) {
-        const left = limit - (await readSpent(tx, { workspaceId, provider, run: of }))
-        if (limit === 0 || left < most) return 0
-        if (most > 0) rows = Math.min(rows, Math.floor(left / most))
-      }
-      return rows
-    })
+  #leftFor(question: Question): Promise<number> {
+    const now = this.ports.clock.now()
+    return this.ports.store.read((tx) => leftFor(tx, question.asking, question.loaded, mostOf(question), now))
   }
 
   /** Waits for the turn of a request among those of all processes. */
@@ -519,7 +517,7 @@ class VendorDesk implements Vendors {
         }
       }
       const reserved = calls.reduce((sum, call) => sum + call.reserved, 0)
-      for (const { of, limit } of budgetsOf(first, now))
+      for (const { of, limit } of budgetsOf(first.asking, first.loaded, now))
         if (!(await spendBudget(tx, { workspaceId, provider: name, run: of }, reserved, limit)))
           throw new Taken()
       for (const call of [...calls, ...served.values()]) await insertCall(tx, call)
@@ -691,7 +689,7 @@ class VendorDesk implements Vendors {
           if (!isEnded || ending?.state === 'unknown') continue
           const { workspaceId, provider, run, askedAt, reserved } = one
           const { loaded, asking } = question
-          for (const { of } of budgetsOf({ loaded, asking: { ...asking, run } }, askedAt))
+          for (const { of } of budgetsOf({ ...asking, run }, loaded, askedAt))
             await spendBudget(tx, { workspaceId, provider, run: of }, (ending?.cost ?? 0) - reserved)
         }
         if (call.webhook !== null) await dropDelivery(tx, call.webhook)
@@ -964,15 +962,3 @@ const isOpen = (call: ProviderCall, now: number, { compiled }: Loaded): boolean 
   call.state === 'submitted' ||
   call.state === 'asked' ||
   ((call.state !== 'failed' || call.vendorId !== null) && now - call.askedAt < compiled.maxAgeMs)
-
-/** The budgets that a call is counted in: that of its run, and that of the day. */
-function budgetsOf({ asking, loaded }: Pick<Question, 'asking' | 'loaded'>, now: number) {
-  const { name } = loaded.stored
-  const perDay = loaded.compiled.file.max_cost_per_day
-  const limitOf = (credits: number | undefined) =>
-    credits === undefined ? undefined : Math.round(credits * micros)
-  return [
-    { of: asking.run, limit: limitOf(asking.most?.[name] ?? asking.others) },
-    { of: `day ${isoDay(now)}`, limit: limitOf(perDay) },
-  ]
-}

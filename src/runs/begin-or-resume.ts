@@ -28,6 +28,8 @@ interface ResolvedBatch {
   readonly like: string
   /** The run that it resumes; `undefined` for a new one. */
   readonly known: KnownRun | undefined
+  /** The data vendors whose budgets leave room again for rows that they had left out. */
+  readonly askAgain?: ReadonlySet<string> | undefined
   /** Real time before which no answer was given that it takes. */
   readonly notBefore: number
   /** Runs of samples of the file; `undefined` where there are none. */
@@ -40,11 +42,12 @@ interface ResolvedBatch {
 const goneAnswer = { status: 'failed', error: 'Its answer is no longer stored' } as const
 
 /** Returns what a run takes of its earlier executions, and of other runs. */
-const resumeOptions = ({ request, known, samples, notBefore }: ResolvedBatch) => ({
+const resumeOptions = ({ request, known, samples, notBefore, askAgain }: ResolvedBatch) => ({
+  askAgain,
   // A finished run is opened again for these rows only.
   retryUnknown: request.choices.retryUnknown || known?.onlyUnknown === true,
   // The answer of rows that must not be sent and have none.
-  others: known?.onlyUnknown ? goneAnswer : undefined,
+  others: known?.onlyUnknown || known?.onlyLeftOut ? goneAnswer : undefined,
   samples,
   notBefore,
 })

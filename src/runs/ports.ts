@@ -127,6 +127,12 @@ export interface BatchTarget {
   readonly engine: OpenOwnEngine
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<BulkRequests | undefined>
+  /** Returns the columns of files that rows are asked with, beside the fields of their requests. */
+  columns(): Promise<readonly string[]>
+  /** Returns those of some data vendors whose budgets leave room for a question of a run. */
+  vendorsWithRoom(run: Pick<Run, 'id' | 'operation'>, names: readonly string[]): Promise<ReadonlySet<string>>
+  /** Counts what a run has spent at data vendors in the budget of the one that goes on for it. */
+  carryBudget(from: string, to: string): Promise<void>
 }
 
 /** Makes the sentences of a run: below its command there are codes only. */
@@ -192,6 +198,8 @@ export interface ChosenMapping {
 export interface KnownRun extends Run {
   /** The run is finished, and only its rows of unknown outcome are sent again. */
   readonly onlyUnknown?: boolean
+  /** The run is finished, and only rows are looked up again that the budget of a data vendor had left out. */
+  readonly onlyLeftOut?: boolean
 }
 
 /** What a person sees of a batch and decides. */

@@ -40,7 +40,7 @@ import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
 import { createSelection } from './output/select.js'
-import { checkWidth, createLookup, type Lookup, toMappingRequest } from './plan/lookup.js'
+import { checkWidth, columnsIn, createLookup, type Lookup, toMappingRequest } from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote, defaultShareOf } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
 import { hold, holdRun, namedLock, openRuns, type RunRecords, removeLeftovers } from './records.js'
@@ -86,7 +86,8 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // Refuses what is wrong with a condition before anything is held.
   await createSelection(withShared(own, mapping), table.header)
   const suppressor = await ports.target.suppressor()
-  const lookup = createLookup(own, mapping, table, ports.sentences.describe, others, suppressor)
+  const columns = columnsIn(table.header, await ports.target.columns())
+  const lookup = createLookup(own, mapping, table, ports.sentences.describe, others, suppressor, columns)
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
   if (!dryRun) await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
@@ -95,7 +96,10 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
   const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined
   // Rows of unknown outcome are asked again in the run that sent them, however old its other answers may be.
-  const known = await findKnown(own, identity, records.runs, notBefore, isFree)
+  const askAgain = async (run: Run) =>
+    ports.target.vendorsWithRoom(run, await records.runs.withoutBudget(run))
+  const hasRoom = async (run: Run) => (await askAgain(run)).size > 0
+  const known = await findKnown(own, identity, records.runs, notBefore, isFree, hasRoom)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   const budget = budgetOfRun(own.choices, known)
   const request = { ...own, choices: { ...own.choices, ...budget, baseline: compared?.baseline } }
@@ -116,6 +120,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
     identity,
     like: likeFile(mapping),
     known,
+    askAgain: known && known.status !== 'finished' ? await askAgain(known) : undefined,
     notBefore,
     input,
     /** Number of the rows that are looked up, and of those that the run has. */
@@ -333,7 +338,8 @@ async function readRow(
   if (!existsSync(run.file) || (await hashOfFile(run.file)) !== run.fileHash) return undefined
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))
-  const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor)
+  const columns = columnsIn(table.header, await ports.target.columns())
+  const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor, columns)
   const { sample } = request.choices
   // Which rows a sample has depends on how many the file has.
   const selected =
@@ -361,7 +367,8 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   if (!isSame) ports.notify({ code: 'run.known_changed_since', details: {} })
   const known = isSame ? others : undefined
   const suppressor = await ports.target.suppressor()
-  const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor)
+  const columns = columnsIn(table.header, await ports.target.columns())
+  const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor, columns)
   const identity = await identifyRun(request, ports, table, mapping)
   const run = await findRun(request, identity, records.runs)
   if (!run) throw new Error('a run that is known was not found')

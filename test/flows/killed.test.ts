@@ -20,6 +20,7 @@ const flow = [
   '  - accounts.enrich',
   '  - keep: headcount >= 50',
   `  - set: { size: "headcount > 70 ? 'large' : 'small'", label: name + country }`,
+  '  - sort: [country, headcount desc]',
   '  - distinct: [domain, size]',
   '  - accounts.stack:',
   '    only_if: country != "FR" && size == "large"',

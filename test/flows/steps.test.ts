@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked } from '../support/flows.js'
@@ -108,5 +109,88 @@ describe('steps of a flow that ask nobody', () => {
     }
     expect(new Set(found).size).toBe(32)
     expect(await spent()).toEqual({ 'accounts.enrich': 40 })
+  })
+
+  it('sort all rows before a limit, so that the best of them go on, and those without a value come last', async () => {
+    here.write('list.csv', `${here.read('list.csv')}None,none.example\n`)
+    write(
+      `\n  - accounts.enrich\n  - sort: [country desc, headcount]\n  - limit: 11\n  - accounts.stack`,
+      'input.Company, country, headcount, technologies',
+    )
+    const { code, stderr } = await run()
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 sort: 41 in · 41 kept')])
+    const heads = (at: number) =>
+      Array.from({ length: 40 }, (_, one) => ({ one, headcount: one % 5 === 0 ? 7 : 60 + one }))
+        .filter(({ one }) => one % 4 === at)
+        .sort((a, b) => a.headcount - b.headcount || a.one - b.one)
+        .map(({ one }) => `Company ${one}`)
+    const rows = here.rows('out.csv')
+    expect(rows.map(({ Company }) => Company)).toEqual([...heads(3), ...heads(1)].slice(0, 11))
+    expect(rows.every(({ technologies }) => technologies !== '')).toBe(true)
+    expect(await spent()).toEqual({ 'accounts.enrich': 40, 'accounts.stack': 33 })
+    const out = here.read('out.csv')
+    expect(await run()).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing was paid') })
+    expect(here.read('out.csv')).toBe(out)
+    write('\n  - accounts.enrich\n  - sort: headcount desc', 'input.Company')
+    expect((await run()).code).toBe(0)
+    expect(here.rows('out.csv').map(({ Company }) => Company)).toEqual([
+      ...heads(0)
+        .concat(heads(1), heads(2), heads(3))
+        .filter((name) => Number(name.slice(8)) % 5 > 0)
+        .sort((a, b) => Number(b.slice(8)) - Number(a.slice(8))),
+      ...Array.from({ length: 8 }, (_, at) => `Company ${5 * at}`),
+      'None',
+    ])
+    write('\n  - accounts.enrich\n  - sort: headcout desc', 'input.Company')
+    const { stderr: refused } = await here.run('flow check flow.yaml')
+    expect(refused).toMatch(/flow\.yaml:5:11:.*headcout.*headcount/s)
+  })
+
+  it('sort what is new in each run of a flow, with what the last one left over', async () => {
+    write(
+      '\n  - accounts.enrich\n  - keep: headcount >= 50\n  - sort: headcount desc\n  - limit: 10',
+      'name, headcount',
+      'since: last_run\n',
+    )
+    const found: number[] = []
+    for (const expected of [10, 10, 10, 2, 0]) {
+      expect((await run()).code).toBe(0)
+      const rows = here.rows('out.csv')
+      expect(rows).toHaveLength(expected)
+      found.push(...rows.map(({ headcount }) => Number(headcount)))
+    }
+    expect(found).toEqual([...new Set(found)].sort((one, other) => other - one))
+    expect(await spent()).toEqual({ 'accounts.enrich': 40 })
+  })
+
+  it('keep the order in which rows have gone on where --retry-unknown brings one that was lost', async () => {
+    let isUp = false
+    const { origin } = closeAfterTest(
+      await answering(async (request, response) => {
+        const { name } = JSON.parse((await received(request)).body) as { name: string }
+        if (!isUp && name === 'Company 39') return response.socket?.destroy()
+        return response.end(JSON.stringify({ seen: true }))
+      }),
+    )
+    write(
+      `
+  - accounts.enrich
+  - http: { post: "${origin}", body: { name: "{name}" }, result: { seen: seen }, per_second: 10000 }
+  - keep: headcount >= 80
+  - sort: headcount desc
+  - accounts.stack`,
+      'name, headcount, technologies',
+    )
+    expect((await run()).code).toBe(11)
+    expect(here.rows('out.csv')).toHaveLength(15)
+    isUp = true
+    const { code, stderr } = await run('--retry-unknown')
+    expect([code, stderr]).toEqual([0, expect.not.stringContaining('failed')])
+    const rows = here.rows('out.csv')
+    const heads = rows.slice(0, -1).map(({ headcount }) => Number(headcount))
+    expect([heads.length, heads]).toEqual([15, heads.toSorted((one, other) => other - one)])
+    expect(rows.at(-1)).toMatchObject({ name: 'Company 39', headcount: '99' })
+    expect(rows.every(({ technologies }) => technologies !== '')).toBe(true)
+    expect(await spent()).toMatchObject({ 'accounts.enrich': 40, 'accounts.stack': 48 })
   })
 })

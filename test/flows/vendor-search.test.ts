@@ -101,6 +101,21 @@ it('reads the pages of a vendor up to the limit of a flow, and pays for each onc
   ])
 })
 
+it('has what a search cost in the ledger of its flow and of the member who ran it', async () => {
+  await ready(six)
+  expect((await run()).code).toBe(0)
+  const [{ id = '' } = {}] = await here.json<{ id: string }[]>('flow list')
+  const cost = { provider: 'acme', cost: 6, at_risk: 0 }
+  const stats = await here.json<object[]>('providers stats --by member')
+  expect(stats).toMatchObject([{ provider: 'acme', kind: 'search', asked: 3, cost: 6 }])
+  const [{ member = null } = {}] = stats as { member?: string }[]
+  expect(member).toMatch(/@/)
+  for (const by of ['provider', 'provider,run', 'provider,member'])
+    expect(await here.json('ledger', '--run', id, '--by', by)).toMatchObject([cost])
+  expect(await here.json('ledger --by provider,member')).toMatchObject([{ ...cost, member }])
+  expect(await here.json('ledger --by provider,run')).toMatchObject([{ ...cost, run: id }])
+})
+
 it.each<[string, Parameters<typeof pagedVendor>[0], readonly string[]]>([
   ['a page without a next one', { '': { people: ['A', 'B'] } }, ['CTO']],
   [

@@ -5,6 +5,7 @@ import templates from '../../src/providers/templates.json' with { type: 'json' }
 import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
+import { random } from '../support/killed-batch.js'
 import { launch, prospect } from '../support/processes.js'
 import { addProvider, vendorNames } from '../support/vendors.js'
 
@@ -174,7 +175,10 @@ async function start(fake: Fake, onRequest: () => void) {
 }
 
 it('five vendors and one that verifies agree to the credit, with a limit, an outage, an empty balance and kills', async () => {
-  const killAt = [300, 1_000]
+  const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
+  const note = `PROSPECT_TEST_SEED=${seed}`
+  const pick = random(seed)
+  const killAt = [50 + pick(500), 600 + pick(700)]
   let requests = 0
   let kill = () => {}
   const vendors = await Promise.all(
@@ -209,7 +213,7 @@ it('five vendors and one that verifies agree to the credit, with a limit, an out
     const { signal } = await batch
     if (signal === undefined) break
   }
-  expect(killed).toBe(2)
+  expect([killed, note]).toEqual([2, note])
 
   const out = here.rows('out.csv')
   expect(out).toHaveLength(rows)
@@ -225,13 +229,17 @@ it('five vendors and one that verifies agree to the credit, with a limit, an out
   const stats = await here.json<Sum[]>('providers stats')
   const unknown = new Set<string>()
   for (const { template: name, asked, charges, charged } of vendors) {
-    expect([name, [...asked].filter(([, times]) => times > 1)]).toEqual([name, []])
+    expect([name, note, [...asked].filter(([, times]) => times > 1)]).toEqual([name, note, []])
     expect([name, asked.size > 0]).toEqual([name, true])
     const own = calls.filter(({ provider }) => provider === name)
     // What it answered costs here what it charged for it, person by person.
     const known = own.filter(({ state }) => state === 'found' || state === 'not_found')
     const recorded = known.map((call) => [personOf(call), Number(call.cost) / 1_000_000])
-    expect([name, recorded]).toEqual([name, recorded.map(([who]) => [who, charges.get(String(who)) ?? 0])])
+    expect([note, name, recorded]).toEqual([
+      note,
+      name,
+      recorded.map(([who]) => [who, charges.get(String(who)) ?? 0]),
+    ])
     const lost = own.filter(({ state }) => state === 'unknown')
     for (const call of lost) unknown.add(personOf(call))
     const atRisk = lost.reduce((sum, call) => sum + Number(call.reserved) / 1_000_000, 0)
@@ -240,8 +248,8 @@ it('five vendors and one that verifies agree to the credit, with a limit, an out
     const sums = { cost: charged() - chargedForLost, at_risk: atRisk }
     const ofKinds = stats.filter(({ provider }) => provider === name)
     const sumOf = (field: 'cost' | 'at_risk') => ofKinds.reduce((sum, one) => sum + one[field], 0)
-    expect(ledger.find(({ provider }) => provider === name)).toMatchObject(sums)
-    expect({ cost: sumOf('cost'), at_risk: sumOf('at_risk') }).toEqual(sums)
+    expect([note, ledger.find(({ provider }) => provider === name)]).toMatchObject([note, sums])
+    expect([note, { cost: sumOf('cost'), at_risk: sumOf('at_risk') }]).toEqual([note, sums])
     // Nothing that it charged is missing.
     expect([...charges.keys()].filter((who) => !own.some((call) => personOf(call) === who))).toEqual([])
   }

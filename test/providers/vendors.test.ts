@@ -850,21 +850,59 @@ describe('a batch over vendors', () => {
     expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
   })
 
-  it('says how to ask about rows that its budget left, and pays nothing twice for the others', async () => {
+  it('asks about rows that its budget had left when that allows it, and pays nothing twice for the others', async () => {
+    const vendor = await withVendor()
+    here.write('people.csv', peopleCsv([...numbered(12, 'King'), 'King11', 'Nobody1']))
+    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'.split(' ')
+    const found = () => here.rows('out.csv').filter((row) => row._status === 'found').length
+    const hint =
+      'vendor1 has used its budget: 9 rows went on without it. ' +
+      'To ask it about them: the same command with a higher --max-cost vendor1=N. Nothing is paid again.'
+    expect((await run(...line, '--max-cost', 'vendor1=4')).stderr).toContain(hint)
+    // With the same budget there is nothing to ask.
+    const again = await run(...line, '--max-cost', 'vendor1=4')
+    expect(again.stderr).toContain('its output is written again, and nothing is spent')
+    expect([vendor.charged(), found()]).toEqual([4, 4])
+    const { stderr } = await run(...line, '--max-cost', 'vendor1=10')
+    expect(stderr).toContain('only its rows that the budget of a data vendor left out are looked up again')
+    expect([vendor.charged(), found() >= 10]).toEqual([10, true])
+    const [{ id = '' } = {}] = await here.json<{ id: string }[]>('runs', 'list')
+    expect((await run(...line, '--max-cost', 'vendor1=20')).stderr).not.toContain('has used its budget')
+    expect([found(), here.rows('out.csv').length]).toEqual([13, 14])
+    expect(vendor.charged()).toBe(12)
+    expect(Math.max(...vendor.asked.values())).toBe(1)
+    expect(await here.json('ledger', '--by', 'provider,run')).toMatchObject([{ cost: 12, run: id }])
+  })
+
+  it('asks about rows of a flow that its budget had left in its next run, with what the first one has spent', async () => {
     const vendor = await withVendor()
     here.write('people.csv', peopleCsv(numbered(12, 'King')))
-    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'.split(' ')
-    const hint =
-      'vendor1 has used its budget: 8 rows went on without it. ' +
-      'To ask it about them: the same command with --fresh and a higher --max-cost vendor1=N'
-    expect((await run(...line, '--max-cost', 'vendor1=4')).stderr).toContain(hint)
-    // A finished run is written again, and says it again.
-    expect((await run(...line, '--max-cost', 'vendor1=20')).stderr).toContain(hint)
-    expect(vendor.charged()).toBe(4)
-    const { stderr } = await run(...line, '--max-cost', 'vendor1=20', '--fresh')
-    expect(stderr).not.toContain('went on without it')
-    expect(here.rows('out.csv').filter((row) => row._status === 'found')).toHaveLength(12)
-    expect([vendor.charged(), ...vendor.asked.values()]).toEqual([12, ...Array(12).fill(1)])
+    const flow = `name: x
+input: { csv: people.csv }
+steps:
+  - contacts.enrich: { enrichment_type: [email] }
+  - keep: email != null
+output: { csv: out.csv }
+`
+    here.write('flow.yaml', flow)
+    const flowRun = (credits: number) => run('flow', 'run', 'flow.yaml', '--max-cost', `vendor1=${credits}`)
+    const found: number[] = []
+    for (const credits of [4, 4, 10, 10, 20]) {
+      expect((await flowRun(credits)).code).toBe(0)
+      found.push(here.rows('out.csv').length)
+    }
+    expect([found, vendor.charged()]).toEqual([[4, 4, 10, 10, 12], 12])
+    expect(Math.max(...vendor.asked.values())).toBe(1)
+    // One that takes what is new takes them, too.
+    here.write('people.csv', peopleCsv(numbered(12, 'Queen')))
+    here.write('flow.yaml', `${flow}since: last_run\n`)
+    const later: number[] = []
+    for (const credits of [5, 5, 5, 5]) {
+      expect((await flowRun(credits)).code).toBe(0)
+      later.push(here.rows('out.csv').length)
+    }
+    expect([later, vendor.charged()]).toEqual([[5, 5, 2, 0], 24])
+    expect(Math.max(...vendor.asked.values())).toBe(1)
   })
 
   it('asks about each row once, also when it runs again, and submits rows together', async () => {

@@ -1,8 +1,15 @@
 import type { OperationId } from '../operations/table.js'
 import { dayMs } from '../values/dates.js'
+import { isObject } from '../values/objects.js'
 
 /** The fields of a request: body, query and path parameters in one object, in the specification's names. */
 export type Input = Readonly<Record<string, unknown>>
+
+/** The columns of its file that data vendors of the user are asked with about a row, by their names. */
+export type RowColumns = Readonly<Record<string, string>>
+
+/** Where the input of a row has them. No request has them: what asks the engine of this machine takes them out. */
+export const columnsField = '_columns'
 
 /** A row of a run on this machine, which stores the results itself. */
 export interface RunRow {
@@ -52,6 +59,8 @@ export interface CallOptions {
   readonly row?: RunRow | undefined
   /** Ignored by servers, whose vendors are their own. */
   readonly vendors?: VendorSpending | undefined
+  /** The columns of the row, or of each row of a request for several, that vendors are asked with. Ignored by servers. */
+  readonly columns?: readonly (RowColumns | undefined)[] | undefined
   readonly signal?: AbortSignal | undefined
   /** Called when a reply of a server that was returned turns out to be perhaps the one to another request. */
   readonly onSuspect?: (() => void) | undefined
@@ -317,6 +326,30 @@ export interface FinishedWork {
   /** Price of each record that passed; 0 where the result says it all. */
   readonly price: number
 }
+
+/** Returns an input without the columns of its file. */
+export function withoutColumns(input: Input): Input {
+  if (!Object.hasOwn(input, columnsField)) return input
+  const { [columnsField]: _, ...rest } = input
+  return rest
+}
+
+/** Passes the columns of rows on beside their requests. */
+export const passColumns: Layer = (caller) => ({
+  ...caller,
+  call: (id, input, options) => {
+    const columnsOf = (one: unknown) => (one as Input)[columnsField] as RowColumns | undefined
+    if (columnsOf(input)) {
+      const own = { ...options, columns: [columnsOf(input)] }
+      return caller.call(id, withoutColumns(input), own)
+    }
+    const { contacts } = input
+    if (!Array.isArray(contacts) || !contacts.some((one) => isObject(one) && columnsOf(one)))
+      return caller.call(id, input, options)
+    const items = contacts.map((one) => withoutColumns(one as Input))
+    return caller.call(id, { ...input, contacts: items }, { ...options, columns: contacts.map(columnsOf) })
+  },
+})
 
 /** Wraps a caller, for example to check keys or to keep to rate limits. */
 export type Layer = (caller: Caller) => Caller

@@ -1,6 +1,6 @@
 import type { infer as Infer } from 'zod'
 import type { InputOf, OutputOf } from '../areas/shapes.js'
-import type { VendorSpending } from '../calls/caller.js'
+import type { RowColumns, VendorSpending } from '../calls/caller.js'
 import type { VendorKind } from '../operations/facts.js'
 import type { importFields } from '../schemas/enumerations.js'
 import type { similarity } from '../schemas/records.js'
@@ -198,7 +198,7 @@ export interface ResultPage<T> {
 }
 
 /** A person to find addresses and numbers of. */
-export type Contact = PersonQuery
+export type Contact = PersonQuery & WithColumns
 
 export type ContactType = InputOf<'contacts.enrich_sync'>['enrichment_type'][number]
 export type PhoneDetail = NonNullable<OutputOf<'contacts.enrich_sync'>['phone_details']>[number]
@@ -220,6 +220,11 @@ export interface Provider {
   phones?(contact: Contact): Awaitable<readonly PhoneDetail[]>
 }
 
+/** What else the row says that is asked about, for vendors that are asked with it. */
+export interface WithColumns {
+  readonly columns?: RowColumns | undefined
+}
+
 /** For whom vendors are asked, and what that may cost. */
 export interface Asking extends VendorSpending {
   readonly workspaceId: string
@@ -239,10 +244,12 @@ export interface VendorReply {
 export interface Vendors {
   /** Whether a workspace has any, or any for one of these kinds. */
   has(workspaceId: string, kinds?: readonly VendorKind[]): Promise<boolean>
+  /** Returns the columns of files that some are asked with for these kinds. */
+  columns(workspaceId: string, kinds: readonly VendorKind[]): Promise<readonly string[]>
   /** Asks them in their order; each only when the next reply is wanted. `company` says what is known of the company. */
   ask(
     kind: VendorKind,
-    subject: PersonQuery & Texts<'email' | 'country'>,
+    subject: PersonQuery & Texts<'email' | 'country'> & WithColumns,
     asking: Asking,
     company?: () => Awaitable<Account | undefined>,
   ): AsyncIterable<VendorReply>

@@ -99,8 +99,10 @@ export function guardedVendors(vendors: Vendors, source: Source, find: FindSuppr
   const { isSuppressed, isContact } = checksOf(source, find)
   return {
     has: (...which) => vendors.has(...which),
+    columns: (...which) => vendors.columns(...which),
     ask: async function* (kind, subject, ...rest) {
-      const { email } = subject
+      const { email, columns } = subject
+      if (columns && (await isSuppressed(...mentionedInTexts(Object.values(columns), subject)))) return
       if ((await isContact(subject)) || (email && (await isSuppressed({ email })))) return
       for await (const reply of vendors.ask(kind, subject, ...rest)) {
         const { phone = [], ...fields } = reply.fields ?? {}
@@ -115,6 +117,17 @@ export function guardedVendors(vendors: Vendors, source: Source, find: FindSuppr
     },
   }
 }
+
+/** Returns whom texts may be about: each word may be an address, a profile or a domain, and all of a text a name or a number. */
+const mentionedInTexts = (texts: readonly string[], { domain, companyName }: Contact) =>
+  texts.flatMap((text) => [
+    { full_name: text, company: companyName, domain },
+    { phone: text },
+    ...text
+      .split(/[\s,;<>()"']+/)
+      .filter((word) => /[.@]/.test(word))
+      .map((word) => (word.includes('@') ? { email: word } : { profile_url: word, domain: word })),
+  ])
 
 /** Returns a provider that is asked about nobody who is suppressed, and whose answers name nobody. */
 const guarded = (

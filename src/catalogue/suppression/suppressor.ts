@@ -1,4 +1,11 @@
-import { type Input, isOk, type Layer, type Reply } from '../../api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  type Input,
+  isOk,
+  type Layer,
+  type Reply,
+} from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { callItems } from '../../api/calls/items.js'
 import { startsSeveral } from '../../api/operations/facts.js'
@@ -263,34 +270,33 @@ function withoutBytes({ text: _, wire: __, ...reply }: Reply): Reply {
 
 type OpenSuppressor = () => Promise<Suppressor | undefined>
 
-/** Takes whom an owner suppresses out of requests: they are not found, and nothing about them is sent. */
-export const notAskedAbout =
+type SuppressedCall = [caller: Caller, row: Operation, input: Input, options: CallOptions | undefined]
+
+/** Returns what makes a layer of what is done with a call about people or companies where an owner suppresses somebody. */
+const whereSuppressing =
+  (answer: (suppressor: Suppressor, ...call: SuppressedCall) => Promise<Reply>) =>
   (open: OpenSuppressor): Layer =>
   (caller) => ({
     ...caller,
     call: async (id, input, options) => {
       const row = operation(id)
       const suppressor = isPersonal(row) ? await open() : undefined
-      if (!suppressor) return caller.call(id, input, options)
-      const left = await suppressor.request(row, input)
-      if ('reply' in left) return left.reply
-      if (left.input === input) return caller.call(id, input, options)
-      return left.restore(await callItems(caller, bodyOf, id, left.input, options))
+      return suppressor ? answer(suppressor, caller, row, input, options) : caller.call(id, input, options)
     },
   })
 
+/** Takes whom an owner suppresses out of requests: they are not found, and nothing about them is sent. */
+export const notAskedAbout = whereSuppressing(async (suppressor, caller, row, input, options) => {
+  const left = await suppressor.request(row, input)
+  if ('reply' in left) return left.reply
+  if (left.input === input) return caller.call(row.id, input, options)
+  return left.restore(await callItems(caller, bodyOf, row.id, left.input, options))
+})
+
 /** Takes whom an owner suppresses out of replies. */
-export const notPassedOn =
-  (open: OpenSuppressor): Layer =>
-  (caller) => ({
-    ...caller,
-    call: async (id, input, options) => {
-      const row = operation(id)
-      const suppressor = isPersonal(row) ? await open() : undefined
-      const reply = await caller.call(id, input, options)
-      return suppressor ? suppressor.reply(row, reply) : reply
-    },
-  })
+export const notPassedOn = whereSuppressing(async (suppressor, caller, row, input, options) =>
+  suppressor.reply(row, await caller.call(row.id, input, options)),
+)
 
 /** Keeps whom an owner suppresses from a server: nothing about them is sent, and nothing about them is passed on. */
 export const keptFrom =

@@ -74,8 +74,7 @@ export async function showReport(
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatSuspect(report.suspect)) context.notify(line)
-  for (const one of report.not_asked)
-    context.notify(`${formatSkipped(one)}${one.reason === 'budget' ? hintOfBudget(context, one) : ''}`)
+  for (const one of report.not_asked) context.notify(`${formatSkipped(one)}${hintOfBudget(context, one)}`)
   for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
@@ -193,13 +192,14 @@ export function formatSkipped({ provider, reason, rows }: SkippedRows): string {
   return `${provider} ${why}: ${countRows(rows)} went on without it.`
 }
 
-/** Returns how those rows are asked about: a finished run is only written again, whatever its budget. */
-function hintOfBudget({ globals }: Context, { provider }: SkippedRows): string {
+/** Returns how rows are asked about that a budget has left out; nothing where it was for another reason. */
+export function hintOfBudget({ globals }: Context, { provider, reason }: SkippedRows): string {
+  if (reason !== 'budget') return ''
   const isOfRun = globals.maxCost?.[provider] !== undefined
   const [when, more] = isOfRun
-    ? ['', ` and a higher --max-cost ${provider}=N`]
+    ? ['', ` with a higher --max-cost ${provider}=N`]
     : [' once it has one again', '']
-  return ` To ask it about them${when}: the same command with --fresh${more}. Paid answers are reused.`
+  return ` To ask it about them${when}: the same command${more}. Nothing is paid again.`
 }
 
 /** Returns what a run says of answers that may be those to other requests. */

@@ -3,7 +3,7 @@ import { shapeOf } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { operations } from '../../api/operations/table.js'
+import { operations, vendorKindsOf } from '../../api/operations/table.js'
 import { pickFields } from '../../api/values/objects.js'
 import { exitCodeOf } from '../../runs/output/report.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunPorts } from '../../runs/ports.js'
@@ -19,7 +19,7 @@ import { databaseOptionOf } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { chooseEncoding, confirmDespite } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
-import { notifySourceOfRun, openOwnEngine } from '../target/local-target.js'
+import { notifySourceOfRun, openOwnEngine, vendorBudgets } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
@@ -195,8 +195,13 @@ function createDialog(context: Context, { operation, choices, constants, shape }
 }
 
 /** Returns what an earlier execution of a run did, as a sentence. */
-function describeKnownRun({ id, done, total, status, credits, onlyUnknown }: KnownRun, isDryRun: boolean) {
+function describeKnownRun(
+  { id, done, total, status, credits, onlyUnknown, onlyLeftOut }: KnownRun,
+  isDryRun: boolean,
+) {
   const finished = `Run ${id} is finished${isDryRun ? '. Without --dry-run,' : ':'}`
+  if (onlyLeftOut)
+    return `${finished} only its rows that the budget of a data vendor left out are looked up again.`
   if (onlyUnknown) return `${finished} only its rows with an unknown outcome are sent again.`
   return status === 'finished'
     ? `${finished} its output is written again, and nothing is spent. --fresh starts a new run.`
@@ -235,6 +240,8 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       suppressor: () => context.suppressor(),
       engine: () => openOwnEngine(context),
       bulk: (run) => bulkOptions(context, command, run),
+      columns: () => context.vendorColumns(vendorKindsOf(command.operation)),
+      ...vendorBudgets(context),
     },
   }
 }

@@ -14,7 +14,7 @@ import type { RunChoices } from '../../runs/request.js'
 import type { Context } from '../context/context.js'
 import { hintOfFailure } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
-import { openEngineStore } from '../context/open-databases.js'
+import { openRegistry } from '../context/open-databases.js'
 import { print, reportError } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
 import { numberAt } from '../output/records.js'
@@ -106,9 +106,7 @@ export async function quoteProviders(
   const kind = { 'leads.enrich': 'person', 'accounts.enrich': 'company' } as const
   const kinds = id.startsWith('contacts.enrich') ? types : id in kind ? [kind[id as keyof typeof kind]] : []
   if (kinds.length === 0 || !(await context.hasVendors())) return undefined
-  const { createRegistry } = await import('../../providers/registry.js')
-  const registry = createRegistry(await openEngineStore(context))
-  return registry.quote(kinds, lookups, context.globals.maxCost)
+  return (await openRegistry(context)).quote(kinds, lookups, context.globals.maxCost)
 }
 
 async function withSources(context: Context, asked: Asked, quote: BatchQuote): Promise<ShownQuote> {

@@ -174,6 +174,8 @@ export interface Context extends Machine {
   requireRecords(rows: readonly Operation[]): Promise<void>
   /** Whether the chosen target asks data vendors of its workspace (for one of these kinds), as far as this machine knows. */
   hasVendors(kinds?: readonly VendorKind[]): Promise<boolean>
+  /** Returns the columns of files that its data vendors are asked with for these kinds. */
+  vendorColumns(kinds: readonly VendorKind[]): Promise<readonly string[]>
   /** Returns the worker of the local target. It is stopped with the command. */
   worker(): Promise<Worker>
   /** Returns the same context with some global options changed; `undefined` takes one away. */

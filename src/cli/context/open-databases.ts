@@ -112,6 +112,12 @@ export async function openEngineStore(context: Machine) {
   return { store, clock: sharedClock(store, context.clock) }
 }
 
+/** Opens the data vendors of the workspace in use. */
+export async function openRegistry(context: Machine) {
+  const { createRegistry } = await import('../../providers/registry.js')
+  return createRegistry(await openEngineStore(context))
+}
+
 /**
  * Throws a Refusal where a command has nothing to read: its target is this machine's engine, which has no workspace yet.
  * Creates nothing. What a machine recorded (`records`) may also be of other targets.

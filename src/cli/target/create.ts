@@ -1,7 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Caller, type CallOptions, compose, type VendorSpending } from '../../api/calls/caller.js'
+import {
+  type Caller,
+  type CallOptions,
+  compose,
+  passColumns,
+  type VendorSpending,
+} from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Clock, CommandLog, Ids } from '../../api/ports/ports.js'
@@ -157,11 +163,12 @@ function contextOf(
       isLocal: () => chosen().kind === 'local' && caller === undefined,
       requireRecords: async (rows) => (await import('./required-records.js')).requireRecords(context, rows),
       hasVendors: async (kinds) => context.isLocal() && local.hasVendors(kinds),
+      vendorColumns: async (kinds) => (context.isLocal() ? local.vendorColumns(kinds) : []),
       caller: async () => {
         const target = chosen()
         if (caller) return caller
         return target.kind === 'local'
-          ? withVendors(await local.caller(), vendors, shared.vendors !== undefined)
+          ? passColumns(withVendors(await local.caller(), vendors, shared.vendors !== undefined))
           : callServer(target)
       },
       suppressor: () => suppressorOf(chosen()),

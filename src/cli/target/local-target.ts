@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import type { Caller } from '../../api/calls/caller.js'
 import type { VendorKind } from '../../api/operations/facts.js'
 import { operationOn } from '../../api/operations/plans.js'
-import type { Operation } from '../../api/operations/table.js'
+import { type Operation, type OperationId, vendorKindsOf } from '../../api/operations/table.js'
 import type { Search, Source, Targets } from '../../api/ports/ports.js'
 import { parseJson } from '../../api/values/json.js'
 import { localOrigin } from '../../api/values/key-names.js'
@@ -14,7 +14,7 @@ import { countFaults } from '../../engine/tables/faults.js'
 import { findWorkspace } from '../../engine/tables/members.js'
 import type { Worker } from '../../engine/worker/worker.js'
 import type { Run } from '../../runs/journal/runs.js'
-import type { AnswerSource, OwnEngine } from '../../runs/ports.js'
+import type { AnswerSource, OwnEngine, RunPorts } from '../../runs/ports.js'
 import type { RecordedRequest } from '../../runs/request.js'
 import { isPostgres } from '../../storage/driver/connection.js'
 import type { Context, Home, Machine, TargetOptions, WorkspaceUse } from '../context/context.js'
@@ -23,6 +23,7 @@ import {
   isThere,
   notSetUp,
   openEngineStore,
+  openRegistry,
   openStateOf,
   type SuppressionOwner,
 } from '../context/open-databases.js'
@@ -88,6 +89,11 @@ export function createLocal(machine: Machine, options: LocalOptions) {
       if (kinds?.length === 0) return false
       const workspace = await readWorkspace()
       return workspace !== undefined && vendors.has(workspace.id, kinds)
+    },
+    vendorColumns: async (kinds: readonly VendorKind[]): Promise<readonly string[]> => {
+      const workspace = kinds.length === 0 ? undefined : await readWorkspace()
+      const isAny = workspace !== undefined && (await vendors.has(workspace.id))
+      return isAny ? vendors.columns(workspace.id, kinds) : []
     },
     hasSearched: () => searched !== undefined,
     /** Returns how many of the matches of the last search are samples. */
@@ -341,3 +347,17 @@ export async function openOwnEngine(context: Context): Promise<OwnEngine | undef
   const [name, workspace] = [await targetName(local), await workspaceName(local)]
   return { name, workspace, caller: await local.caller(), apiKey: await local.apiKey() }
 }
+
+/** Returns what the budgets of the data vendors of this machine leave for runs; a server has its own. */
+export const vendorBudgets = (
+  context: Context,
+): Pick<RunPorts['target'], 'vendorsWithRoom' | 'carryBudget'> => ({
+  vendorsWithRoom: async ({ id: run, operation }, names) => {
+    if (!context.isLocal() || names.length === 0) return new Set()
+    const kinds = vendorKindsOf({ id: operation as OperationId })
+    return (await openRegistry(context)).withRoom(names, kinds, { run, most: context.globals.maxCost })
+  },
+  carryBudget: async (from, to) => {
+    if (context.isLocal()) await (await openRegistry(context)).carryBudget(from, to)
+  },
+})

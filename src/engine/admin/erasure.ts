@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { idempotencyTtlMs } from '../../api/operations/facts.js'
-import type { Clock } from '../../api/ports/ports.js'
+import type { Clock, Contact } from '../../api/ports/ports.js'
 import { parseExact, toJson } from '../../api/values/json.js'
 import { toFields } from '../../catalogue/suppression/source.js'
 import type { Connection, Driver, StoredRow } from '../../storage/driver/connection.js'
@@ -282,10 +282,18 @@ const isForThem = (plan: JobPlan): boolean =>
 
 /** Returns a plan without the person: a waterfall skips them, and a search that asks for them finds nobody. */
 function planWithout(plan: JobPlan, subject: SubjectMatcher, ordinals: ReadonlySet<number>): JobPlan {
-  if (plan.does === 'waterfall')
-    return ordinals.size === 0
+  if (plan.does === 'waterfall') {
+    const isNamed = ({ columns }: Contact) => columns !== undefined && subject.mentions(columns)
+    return ordinals.size === 0 && !plan.contacts.some(isNamed)
       ? plan
-      : { ...plan, contacts: plan.contacts.map((contact, at) => (ordinals.has(at + 1) ? {} : contact)) }
+      : {
+          ...plan,
+          contacts: plan.contacts.map((contact, at) => {
+            const { columns: _, ...rest } = contact
+            return ordinals.has(at + 1) ? {} : isNamed(contact) ? rest : contact
+          }),
+        }
+  }
   // Without one of its filters it would find others.
   return plan.does === 'search' && subject.mentions(plan.search) ? { ...plan, search: null } : plan
 }

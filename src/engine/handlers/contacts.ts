@@ -1,4 +1,5 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
+import type { RowColumns } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
 import { operationOn } from '../../api/operations/plans.js'
 import { operation } from '../../api/operations/table.js'
@@ -29,42 +30,39 @@ export const contacts: HandlersOf<'contacts'> = {
     return { output: withTenure(person, now), used: { person: 1 } }
   },
   /** `POST /contacts/single_enrich`: its highest cost is held until it is done. */
-  'contacts.enrich': ({ input, ids, asking }) => {
+  'contacts.enrich': ({ input, ids, asking, columns }) => {
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
     const { firstName: first_name, lastName: last_name } = enrichment
     return {
       output: { enrichment_id: id, first_name, last_name, status: 'pending', ...echoCustom(enrichment) },
-      job: toJob(id, input, [input], [enrichment], asking()),
+      job: toJob(id, input, [toContact(input, columns[0])], [enrichment], asking()),
     }
   },
-  'contacts.bulk_enrich': ({ input, ids, asking }) => {
+  'contacts.bulk_enrich': ({ input, ids, asking, columns }) => {
     const id = ids.uuid()
     const enrichments = input.contacts.map((contact, at) => toEnrichment(ids.uuid(), id, at + 1, contact))
+    const contacts = input.contacts.map((contact, at) => toContact(contact, columns[at]))
     return {
       output: {
         enrichment_id: id,
         status: 'queued',
         contacts: enrichments.map((one) => ({ enrichment_id: one.id, ...echoCustom(one) })),
       },
-      job: toJob(id, input, input.contacts, enrichments, asking()),
+      job: toJob(id, input, contacts, enrichments, asking()),
     }
   },
   /** `POST /contacts/sync_single_enrich`: the result is stored, so that it can be read again. */
   'contacts.enrich_sync': async (work) => {
-    const { input, source, ids, now, principal, vendors, asking } = work
+    const { input, source, ids, now, principal, vendors, asking, columns } = work
     const id = ids.uuid()
     const enrichment = toEnrichment(id, id, 1, input)
     const row = operationOn(operation('contacts.enrich_sync'), principal.workspace.plan)
     const outside = await outsideOf(vendors, asking(), source)
-    const result = await runWaterfall(
-      await source.providers(),
-      toContact(input),
-      toWaterfallAsk(input),
-      outside,
-    )
+    const contact = toContact(input, columns[0])
+    const result = await runWaterfall(await source.providers(), contact, toWaterfallAsk(input), outside)
     const record = toContactRecord(row, result, enrichment)
-    const job = createFinishedJob(principal, row.id, toJob(id, input, [input], [enrichment], asking()), now)
+    const job = createFinishedJob(principal, row.id, toJob(id, input, [contact], [enrichment], asking()), now)
     return {
       output: withPhones(record),
       used: result.used,
@@ -167,12 +165,13 @@ const askFor = ({ network_url: url }: Omit<ContactInput, 'custom'>): WaterfallAs
   phoneCountryCodes: [],
 })
 
-const toContact = (given: Omit<ContactInput, 'custom'>): Contact => ({
+const toContact = (given: Omit<ContactInput, 'custom'>, columns?: RowColumns): Contact => ({
   url: given.network_url,
   firstName: given.firstname,
   lastName: given.lastname,
   companyName: given.company_name,
   domain: given.domain,
+  ...(columns && { columns }),
 })
 
 const toWaterfallAsk = ({
@@ -199,7 +198,7 @@ const echoCustom = ({ custom }: Enrichment) => (custom ? { custom: { ...custom }
 function toJob(
   id: string,
   input: WaterfallInput,
-  contacts: readonly ContactInput[],
+  contacts: readonly Contact[],
   enrichments: readonly Enrichment[],
   { run, most, others, accept }: Asking,
 ): NewJob {
@@ -207,7 +206,7 @@ function toJob(
   return {
     id,
     name: contacts.length === 1 ? 'Contact' : `${contacts.length} contacts`,
-    plan: { does: 'waterfall', ask, contacts: contacts.map(toContact) },
+    plan: { does: 'waterfall', ask, contacts },
     expected: contacts.length,
     reserve: Object.fromEntries(ask.types.map((type) => [type, contacts.length])),
     webhookUrl: input.webhook_url,

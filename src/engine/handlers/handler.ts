@@ -1,4 +1,5 @@
 import type { InputOf, OutputOf } from '../../api/areas/shapes.js'
+import type { RowColumns } from '../../api/calls/caller.js'
 import type { OperationId } from '../../api/operations/table.js'
 import type { Asking, Ids, Source, Vendors } from '../../api/ports/ports.js'
 import type { Awaitable } from '../../api/values/objects.js'
@@ -19,6 +20,8 @@ export interface HandlerContext<Id extends OperationId> {
   /** Data vendors of the workspace, where this machine asks any. */
   readonly vendors: Vendors | undefined
   readonly asking: () => Asking
+  /** The columns of the rows that are asked about, in their order. */
+  readonly columns: readonly (RowColumns | undefined)[]
   readonly store: Driver
   readonly ids: Ids
 }

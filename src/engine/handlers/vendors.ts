@@ -5,7 +5,7 @@ import type { Awaitable } from '../../api/values/objects.js'
 import type { HandlerContext } from './handler.js'
 import { newNotes, notAsked, type VendorNotes } from './waterfall.js'
 
-type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'principal' | 'asking'>
+type Asks = Pick<HandlerContext<'leads.enrich'>, 'vendors' | 'principal' | 'asking' | 'columns'>
 
 /** What vendors can be asked for as a whole record. */
 interface Records {
@@ -18,14 +18,14 @@ type Found = Required<Pick<VendorReply, 'name' | 'fields'>>
 
 /** Asks data vendors about a person or company that the catalogue lacks. `notes` gets lost answers and vendors not asked. */
 export async function askVendorsFor<K extends keyof Records>(
-  { vendors, principal, asking }: Asks,
+  { vendors, principal, asking, columns: [columns] }: Asks,
   kind: K,
   subject: PersonQuery & { readonly country?: string | undefined },
   notes: VendorNotes,
 ): Promise<Records[K] | undefined> {
   if (!vendors || !(await vendors.has(principal.workspace.id))) return undefined
   const own = newNotes()
-  for await (const { name, is, fields, why = '' } of vendors.ask(kind, subject, asking())) {
+  for await (const { name, is, fields, why = '' } of vendors.ask(kind, { ...subject, columns }, asking())) {
     if (fields) return { ...(await toRecord[kind]({ name, fields })), source: name, ...notAskedOf(own) }
     if (is === 'unknown') own.lost.add(name)
     if (is === 'skipped') own.skipped.set(name, why)

@@ -249,6 +249,7 @@ function mergeContact(contact: Contact, known: Contact): Contact {
     lastName: contact.lastName || known.lastName,
     domain,
     companyName,
+    ...(contact.columns && { columns: contact.columns }),
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Shape, shapeOf } from '../../api/areas/shapes.js'
-import type { Caller, CallOptions, Input, Reply, RunRow } from '../../api/calls/caller.js'
+import type { Caller, CallOptions, Input, Reply, RowColumns, RunRow } from '../../api/calls/caller.js'
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { countingOf, hasBody, isPriced, topUpPath } from '../../api/operations/facts.js'
 import { operationOn, type Window, windowsOf } from '../../api/operations/plans.js'
@@ -127,6 +127,7 @@ function createPipeline(engine: EnginePorts) {
 /** A request, and for whom vendors are asked. */
 interface AskingRequest extends Request {
   readonly asking: () => Asking
+  readonly columns: readonly (RowColumns | undefined)[]
 }
 
 /**
@@ -173,7 +174,8 @@ async function answer(
         workspaceId: workspace.id,
         memberId: member.id,
       })
-    const request = { operation: row, principal, now, input, topUpUrl, asking }
+    const { columns = [] } = options
+    const request = { operation: row, principal, now, input, topUpUrl, asking, columns }
     const suppressor = principal.suppresses ? await openSuppressor(ports.store, workspace.id) : undefined
     const work = async () => {
       if (!suppressor) return replyTo(ports, request, given, options)
@@ -276,7 +278,7 @@ const toReplayedReply = (
 
 /** Checks what can be paid, does the work, and charges for what it found, in this order. */
 async function doWork(ports: PipelinePorts, request: AskingRequest, claim?: Claim): Promise<Reply> {
-  const { operation, principal, now, asking } = request
+  const { operation, principal, now, asking, columns } = request
   const { ids, source, store, vendors } = ports
   const affordable = await checkLimits(store, request)
   try {
@@ -288,6 +290,7 @@ async function doWork(ports: PipelinePorts, request: AskingRequest, claim?: Clai
       source,
       vendors,
       asking,
+      columns,
       store,
       ids,
     })

@@ -282,6 +282,17 @@ export async function spendBudget(
   return true
 }
 
+const carrySql = `INSERT INTO provider_budgets (workspace_id, run, provider, spent)
+  SELECT workspace_id, ?, provider, spent FROM provider_budgets WHERE workspace_id = ? AND run = ? ON CONFLICT DO NOTHING`
+
+/** Has a run begin with what another one has spent. */
+export const carryBudget = async (
+  tx: Connection,
+  workspaceId: string,
+  from: string,
+  to: string,
+): Promise<void> => void (await tx.run(carrySql, to, workspaceId, from))
+
 const newestCalls = `(SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY provider, kind ORDER BY asked_at DESC) AS age
       FROM provider_calls WHERE workspace_id = ?) AS calls WHERE age <= ?) AS newest`
 

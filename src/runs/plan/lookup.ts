@@ -1,4 +1,4 @@
-import type { Input } from '../../api/calls/caller.js'
+import { columnsField, type Input, withoutColumns } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
@@ -67,11 +67,28 @@ export function createLookup(
   describe: (refusal: Refusal) => string,
   known?: { has(input: Input): boolean },
   suppressor?: RowSuppressor,
+  columns: readonly AskedColumn[] = [],
 ): Lookup {
   const { operation, shape, constants } = request
   const onlyMissing = onlyMissingOf(request, header)
   const hasFilled = onlyMissing && hasResult(onlyMissing, header)
-  const reader = createRowReader(operation, shape, mapping, constants, request.targetOptions?.direct === true)
+  const ofFields = createRowReader(
+    operation,
+    shape,
+    mapping,
+    constants,
+    request.targetOptions?.direct === true,
+  )
+  const reader: Pick<typeof ofFields, 'read' | 'validate'> =
+    columns.length === 0
+      ? ofFields
+      : {
+          read: (cells) => {
+            const row = ofFields.read(cells)
+            return { ...row, input: withColumns(row.input, cells, columns) }
+          },
+          validate: (row) => ofFields.validate({ ...row, input: withoutColumns(row.input) }),
+        }
   const rowsRead = new Map<readonly string[], ReadRow>()
   /** Reads a row that stays in memory once. */
   const readOwn = (cells: readonly string[]): ReadRow =>
@@ -149,6 +166,31 @@ export function createLookup(
         return known.has(about?.(cells, input) ?? input)
       }),
   }
+}
+
+/** A column that rows are asked with, and its position. */
+export interface AskedColumn {
+  readonly name: string
+  readonly at: number
+}
+
+/** Returns those of some columns that a file has, whatever their case. */
+export function columnsIn(header: readonly string[], names: readonly string[]): readonly AskedColumn[] {
+  const plain = header.map((one) => one.trim().toLowerCase())
+  return names.flatMap((name) => {
+    const exact = header.indexOf(name)
+    const at = exact < 0 ? plain.indexOf(name.trim().toLowerCase()) : exact
+    return at < 0 ? [] : [{ name, at }]
+  })
+}
+
+/** Returns an input with the columns of its row that have a value: with others it is another lookup. */
+function withColumns(input: Input, cells: readonly string[], columns: readonly AskedColumn[]): Input {
+  const values = columns.flatMap(({ name, at }) => {
+    const text = cells[at]?.trim()
+    return text ? [[name, text] as const] : []
+  })
+  return values.length === 0 ? input : { ...input, [columnsField]: Object.fromEntries(values) }
 }
 
 /** Returns what identifies the person of an input, whose row also says some of `person`, which has these keys. */

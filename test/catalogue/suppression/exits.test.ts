@@ -337,6 +337,7 @@ function flowFile(url: string): string {
   const steps = {
     keep: { keep: 'domain != null' },
     set: { set: { size: 'headcount > 500 ? 2 : 1' } },
+    sort: { sort: 'headcount desc' },
     distinct: { distinct: 'name' },
     limit: { limit: 1_000 },
     command: { command: ['node', 'seen.js'], fields: ['score'] },

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { shapeOf } from '../../../api/areas/shapes.js'
-import type { Input } from '../../../api/calls/caller.js'
+import { columnsField, type Input, type RowColumns } from '../../../api/calls/caller.js'
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import {
   hiddenNote,
@@ -166,7 +166,7 @@ async function explainLookup(
 
 /** Returns what is recorded of a row of the input of a flow, in each of its steps that it came to. */
 async function explainFlow(desk: Desk, flow: Run, row: number, column: string | undefined) {
-  const { flow: name, steps, rowsOfOne } = parseJson(flow.request) as FlowRecord
+  const { flow: name, steps, rowsOfOne, order = {} } = parseJson(flow.request) as FlowRecord
   const names = stepNames(steps)
   const explained: (Explained & { readonly step: string })[] = []
   const recordedOf = async (id: string, ordinal: number) => {
@@ -178,12 +178,15 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   let wrong: unknown
   let hasColumn = false
   // The rows of a step that come of the one row, by what is known of them.
-  let [first, rows] = [row - 1, [{}] as Fields[]]
+  let ordinals = [row - 1]
+  let rows: Fields[] = [{}]
   for (const [at, { run: id, is_source: isSource }] of steps.entries()) {
+    const sorted = order[at]
+    if (sorted) ordinals = ordinals.map((place) => sorted.indexOf(place))
     const [own] = id === null ? [] : await desk.runs.find(id)
     if (!own) continue
     // The search that the rows come from is one lookup.
-    const places = isSource ? [0] : rows.map((_, place) => first + place)
+    const places = isSource ? [0] : ordinals
     const bodies: unknown[] = []
     for (const [place, ordinal] of places.entries()) {
       const found = await desk.runs.lookupOf(own, ordinal)
@@ -211,7 +214,7 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
           ...personOrCompany(each === 1 ? bodies[place] : listIn(bodies[place])[one]),
         })),
       )
-      first *= each
+      ordinals = ordinals.flatMap((place) => Array.from({ length: each }, (_, one) => place * each + one))
     }
   }
   if (explained.length === 0) throw new Refusal('explain.flow_row', { flow: name, row })
@@ -412,6 +415,7 @@ function queryOf(input: Input, body: unknown, isCompany: boolean) {
     companyName: own('company_name', 'name'),
     domain: own('domain'),
     country: own('country'),
+    columns: input[columnsField] as RowColumns | undefined,
   }
 }
 

@@ -17,7 +17,7 @@ import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.j
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
 import { rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
-import { formatSkipped, formatSuspect } from '../../batch/report.js'
+import { formatSkipped, formatSuspect, hintOfBudget } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
@@ -54,7 +54,15 @@ import {
 import { noteSourceShown, notifySourceAtEnd } from '../../target/local-target.js'
 import { requireSetUp } from '../setup/set-up.js'
 import { newCommand } from './new.js'
-import { importInput, openVendorSearch, outwardPorts, readListed, rowsOf, searchVendor } from './ports.js'
+import {
+  importInput,
+  openVendorSearch,
+  outwardPorts,
+  readListed,
+  rowsOf,
+  searchRunOf,
+  searchVendor,
+} from './ports.js'
 import {
   findFlow,
   formatFlowQuote,
@@ -195,6 +203,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
       ? { format: rowFormat(context), path: output && resolve(context.streams.cwd, output) }
       : undefined,
     content: isSearched || flow.input.kind === 'list' ? listed : undefined,
+    searched: flow.input.kind === 'provider' ? searchRunOf(flow.name, flow.input) : undefined,
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     moreCredits: context.moreCredits,
@@ -305,7 +314,8 @@ async function showReport(
     context.notify(oneLine(`${names[at]}: ${parts.filter(Boolean).join(' · ')}`))
     const what = failed === 0 ? 'Invalid' : invalid === 0 ? 'Failed' : 'Invalid or failed'
     for (const line of formatReasons(reasons[at] ?? [])) context.notify(oneLine(`${what}: ${line}`))
-    for (const vendor of step.not_asked ?? []) context.notify(formatSkipped(vendor))
+    for (const vendor of step.not_asked ?? [])
+      context.notify(`${formatSkipped(vendor)}${hintOfBudget(context, vendor)}`)
     for (const line of formatSuspect(step.suspect)) context.notify(line)
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')

@@ -18,8 +18,9 @@ import { readRemaining } from '../../call/limits.js'
 import { jobIdOf } from '../../call/poll.js'
 import type { Context } from '../../context/context.js'
 import { reportOfAnswer, Stop } from '../../context/errors.js'
-import { openEngineStore, requireEngine } from '../../context/open-databases.js'
+import { openEngineStore, openRegistry, requireEngine } from '../../context/open-databases.js'
 import { describe } from '../../messages.js'
+import { formatNumber } from '../../output/text.js'
 import { vendorPorts } from '../../target/lazy-ports.js'
 
 /** Returns what a flow sends rows to besides the target: programs, addresses, and lists of the workspace. */
@@ -105,8 +106,7 @@ export async function readListed(context: Context, { input }: Flow): Promise<rea
 export async function openVendorSearch(context: Context, provider: string) {
   if (!context.isLocal()) throw new Refusal('usage.providers_of_server')
   await requireEngine(context)
-  const { createRegistry } = await import('../../../providers/registry.js')
-  const { stored, compiled } = await createRegistry(await openEngineStore(context)).open(provider)
+  const { stored, compiled } = await (await openRegistry(context)).open(provider)
   const { search } = compiled
   if (!search) throw new Refusal('provider.no_search', { name: provider })
   return { search, workspaceId: stored.workspaceId }
@@ -119,6 +119,10 @@ export async function quoteSearch(context: Context, { provider, limit }: VendorI
   const most = context.globals.maxCost?.[provider] ?? Number.POSITIVE_INFINITY
   return { provider, max: Math.min(most, (pages * search.kind.most) / 1_000_000) }
 }
+
+/** Returns what the search of a data vendor by a flow is recorded as, in place of a run: its pages outlive the runs of the flow. */
+export const searchRunOf = (name: string, { provider, query = {} }: VendorInput): string =>
+  `search ${digestOf([name, provider, query])}`
 
 /**
  * Returns what the search of a flow finds: pages that were paid for are taken again, and the others asked for. Throws where the
@@ -140,10 +144,11 @@ export async function searchVendor(
   const { store } = await openEngineStore(context)
   const vendors = openVendors({ ...vendorPorts(context), store })
   context.onClose(() => vendors.close())
+  const principal = await (await context.admin()).principalOf((await context.apiKey()) ?? '')
   const asking = {
     workspaceId,
-    memberId: '',
-    run: `search ${digestOf([name, provider, query])}`,
+    memberId: principal?.member.id ?? '',
+    run: searchRunOf(name, input),
     most: maxCost,
   }
   const found = await searchPages(
@@ -159,7 +164,7 @@ export async function searchVendor(
   const { is, why = '' } = stopped
   if (is === 'unknown')
     throw new Stop(
-      `The answer of ${provider} to page ${pages + 1} of its search was lost, and may have been charged`,
+      `The answer of ${provider} to page ${formatNumber(pages + 1)} of its search was lost, and may have been charged`,
       exitCodes.unreachable,
       'It is not asked for again. Change the query, or lower limit to the records of the pages before it.',
       'outcome_unknown',
@@ -167,10 +172,11 @@ export async function searchVendor(
   const reason = `${provider} ${notAskedBecause[why] ?? 'was not asked'}`
   if (why !== 'budget' || pages === 0)
     throw new Stop(
-      `${reason}: page ${pages + 1} of its search is missing`,
+      `${reason}: page ${formatNumber(pages + 1)} of its search is missing`,
       exitCodes.unreachable,
       'The same command goes on from there; pages that were paid for are kept.',
     )
-  context.notify(`${reason}: the flow goes on with ${found.rows.length} of up to ${limit} records.`)
+  const [rest, most] = [found.rows.length, limit].map(formatNumber)
+  context.notify(`${reason}: the flow goes on with ${rest} of up to ${most} records.`)
   return records
 }

@@ -1,7 +1,10 @@
 import { type Input, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { isoDay } from '../../../api/values/dates.js'
+import { parseJson } from '../../../api/values/json.js'
 import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
+import { type FlowRecord, flowOperation } from '../../../flows/run.js'
+import type { Run } from '../../../runs/journal/runs.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
 import { isServerName, shownTarget } from '../../../runs/target-name.js'
@@ -54,7 +57,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
       const ofProviders = provider !== undefined || by?.includes('provider') === true
       const records = ofProviders || run !== undefined ? await openRuns(context, location) : undefined
       // One that was killed may have asked vendors and spent nothing here.
-      const known = new Set((await records?.runs.list())?.map(({ id }) => id))
+      const known = vendorRunsOf((await records?.runs.list()) ?? [])
       const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, known))] : own
       const runs = records && run !== undefined ? await runsOf(run, known, records) : undefined
       const isAsked = (one: Spent) =>
@@ -87,9 +90,23 @@ export const ledgerCommand: CommandFactory = (environment) =>
     })
     .addCommand(checkCommand(environment))
 
+/** By what questions to data vendors are recorded as: the run that has asked them. */
+type VendorRuns = ReadonlyMap<string, string>
+
+/** Returns the runs by what their questions are recorded as: by their ids, and the search of a flow by what it asks. */
+function vendorRunsOf(runs: readonly Run[]): VendorRuns {
+  const oldest = [...runs].sort((one, other) => one.startedAt - other.startedAt)
+  const known = new Map(oldest.map(({ id }) => [id, id]))
+  for (const { id, operation, request } of oldest) {
+    const { searched } = operation === flowOperation ? (parseJson(request) as Partial<FlowRecord>) : {}
+    if (searched !== undefined && !known.has(searched)) known.set(searched, id)
+  }
+  return known
+}
+
 /** Returns the run that a person names, and the runs of its steps where it is a flow. */
-async function runsOf(given: string, known: ReadonlySet<string>, records: RunRecords): Promise<Set<string>> {
-  const ids = await resolveIds({ args: [given], options: {} }, stored, among([...known]))
+async function runsOf(given: string, known: VendorRuns, records: RunRecords): Promise<Set<string>> {
+  const ids = await resolveIds({ args: [given], options: {} }, stored, among([...new Set(known.values())]))
   const found = (await Promise.all(ids.map((id) => records.runs.find(id)))).flat()
   const { stepsOf } = await import('../flow/show.js')
   const steps = (await Promise.all(found.map((one) => stepsOf(one, records)))).flat()
@@ -97,7 +114,7 @@ async function runsOf(given: string, known: ReadonlySet<string>, records: RunRec
 }
 
 /** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
-async function spentAtProviders(context: Context, days: Days, runs: ReadonlySet<string>) {
+async function spentAtProviders(context: Context, days: Days, runs: VendorRuns) {
   const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
   if (!workspace) return []
   const { listCosts } = await import('../../../engine/tables/providers.js')
@@ -108,7 +125,7 @@ async function spentAtProviders(context: Context, days: Days, runs: ReadonlySet<
   const spent = costs
     .filter(({ day }) => from <= day && day <= to)
     // Single calls have no run here.
-    .map((cost) => ({ ...cost, ...usual, run: runs.has(cost.run) ? cost.run : null }))
+    .map((cost) => ({ ...cost, ...usual, run: runs.get(cost.run) ?? null }))
   return sumSpent(spent, spentDimensions) as Spent[]
 }
 

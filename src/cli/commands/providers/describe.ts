@@ -1,5 +1,6 @@
 import { type CompiledProvider, micros } from '../../../providers/compile.js'
 import {
+  isColumnField,
   type KindFile,
   type ProviderFile,
   type ProviderKind,
@@ -24,7 +25,7 @@ export function describeProvider({ file, kinds, sharing, search }: CompiledProvi
     const own = file.kinds[kind] as KindFile
     return {
       kind,
-      needs: own.needs.map((set) => set.join(' + ')),
+      needs: own.needs.map((set) => set.map(needText).join(' + ')),
       asks: asksOf(own),
       rows_per_request: own.batch?.size ?? 1,
       same_request_as: sharing[kind] ?? [],
@@ -63,19 +64,28 @@ export function describeProvider({ file, kinds, sharing, search }: CompiledProvi
   }
 }
 
+const needText = (field: string): string =>
+  isColumnField(field) ? `the column ${field.slice('input.'.length)}` : field
+
 /** Returns what a kind of a file may have forgotten: it works, and may cost more than is meant. */
 function notesOn(kind: string, { outcomes, cost = {}, needs, request, submit }: KindFile): string[] {
   const sent = placeholdersIn(request ?? submit)
   const unsent = [...new Set(needs.flat())].filter((field) => !sent.has(field))
+  const optional = [...sent].filter(isColumnField).filter((field) => !needs.flat().includes(field))
   const has = (word: string) => outcomes.some(({ is }) => is === word)
   const missing = ['rate_limited', 'out_of_credits', 'invalid_key'].filter((word) => !has(word))
   const always = outcomes.findIndex(({ when }) => when.trim() === 'true')
   const hasCost = Object.keys(cost).length > 0
   const saysCost = cost.from !== undefined || cost.header !== undefined
   return [
+    ...(optional.length > 0
+      ? [
+          `it is asked with ${optional.map(needText).join(', ')} of the file of a row, where there is one: other rows, and single lookups, are asked about without it.`,
+        ]
+      : []),
     ...(unsent.length > 0
       ? [
-          `its needs name ${unsent.join(', ')}, which the request does not send: rows known by that alone are asked about without it.`,
+          `its needs name ${unsent.map(needText).join(', ')}, which the request does not send: rows known by that alone are asked about without it.`,
         ]
       : []),
     // Whoever verifies says something of each address.

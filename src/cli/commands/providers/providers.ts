@@ -18,16 +18,11 @@ import type { Context } from '../../context/context.js'
 import { forgetKey, keyIn, storedKey, storeKey } from '../../context/credentials.js'
 import { checkSecret } from '../../context/home.js'
 import { readText } from '../../context/io.js'
-import {
-  openAdmin,
-  openEngineStore,
-  openWorkspaceOwner,
-  requireEngine,
-} from '../../context/open-databases.js'
+import { openAdmin, openRegistry, openWorkspaceOwner, requireEngine } from '../../context/open-databases.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import { keyOptions, readKey } from '../../options/key.js'
 import { attribute } from '../../options/schema-options.js'
-import { optionRows } from '../../options/values.js'
+import { optionRows, repeated } from '../../options/values.js'
 import { networks } from '../../options/webhooks.js'
 import { fileOf, openFile } from '../../output/output.js'
 import { redactBody } from '../../output/print.js'
@@ -40,7 +35,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .reads('engine')
       .printResult(
         async (context) => {
-          const registry = await openRegistry(context)
+          const registry = await openLocalRegistry(context)
           const [providers, orders] = [await registry.list(), await registry.orders()]
           const workspaceId = await registry.workspaceId()
           const { abilitiesOf } = await import('../../../providers/registry.js')
@@ -89,7 +84,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
           const file = added?.definition ?? template?.file
           if (options.yaml && file) return printFile(context, file)
           if (added || !template)
-            return describeProvider((await (await openRegistry(context)).open(name)).compiled)
+            return describeProvider((await (await openLocalRegistry(context)).open(name)).compiled)
           const { checkProvider } = await import('../../../providers/registry.js')
           const { compiled } = await checkProvider(JSON.stringify(template.file), name, [])
           return describeProvider(compiled, template)
@@ -111,7 +106,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         checkKey(file, key)
         checkWebhookSecret(file, secret ?? key)
         await openAdmin(context, 'records')
-        const registry = await openRegistry(context)
+        const registry = await openLocalRegistry(context)
         const added = await registry.add(file, allowTarget)
         const keyName = providerKeyName(added.workspaceId, added.name)
         storeKey(context, keyName, key)
@@ -123,7 +118,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
     command('remove', 'Remove a provider, and forget its key')
       .argument('<name>', 'its name')
       .printResult(async (context, { args: [name = ''] }) => {
-        const registry = await openRegistry(context)
+        const registry = await openLocalRegistry(context)
         await registry.remove(name)
         const keyName = providerKeyName(await registry.workspaceId(), name)
         forgetKey(context, keyName)
@@ -139,7 +134,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
         when: ['<condition>', "only where this is true, such as 'headcount > 500'"],
       })
       .printResult(async (context, { args: [kind = '', names = ''], options }) => {
-        const registry = await openRegistry(context)
+        const registry = await openLocalRegistry(context)
         const list = names
           .split(',')
           .map((name) => name.trim())
@@ -153,7 +148,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       .reads('engine')
       .printResult(
         async (context, { options }) => {
-          const registry = await openRegistry(context)
+          const registry = await openLocalRegistry(context)
           const { by } = options
           const sums = await registry.spending(withoutUndefined({ by }))
           return sums.map((sum) => toStatsRow(sum, by))
@@ -165,7 +160,7 @@ export const providersCommand: CommandFactory = ({ command, group }) =>
       ),
     command('balance', 'Ask providers what is left of their credits').printResult(
       async (context) => {
-        const registry = await openRegistry(context)
+        const registry = await openLocalRegistry(context)
         const rows = []
         for (const { name } of await registry.list()) {
           const { compiled, key, http, target } = await openProvider(context, name)
@@ -191,11 +186,10 @@ function requireLocal(context: Context): void {
 }
 
 /** Opens the providers of the workspace in use. Throws a Refusal where there is none. */
-async function openRegistry(context: Context): Promise<Registry> {
+async function openLocalRegistry(context: Context): Promise<Registry> {
   requireLocal(context)
   await requireEngine(context)
-  const { createRegistry } = await import('../../../providers/registry.js')
-  return createRegistry(await openEngineStore(context))
+  return openRegistry(context)
 }
 
 function stateOf(context: Context, provider: StoredProvider, workspaceId: string): string {
@@ -259,7 +253,7 @@ const describedIn = async (body: unknown) => (await import('./describe.js')).lay
 /** Returns the providers that were added; none where there is no workspace of this machine yet. */
 async function storedProviders(context: Context): Promise<StoredProvider[]> {
   if (!context.isLocal() || !(await openWorkspaceOwner(context))) return []
-  return (await openRegistry(context)).list()
+  return (await openLocalRegistry(context)).list()
 }
 
 async function readSource({ streams, notify }: Context, source: string): Promise<string> {
@@ -279,13 +273,13 @@ const toggle =
     command(word, summary)
       .argument('<name>', 'its name')
       .printResult(async (context, { args: [name = ''] }) => {
-        const registry = await openRegistry(context)
+        const registry = await openLocalRegistry(context)
         await registry.enable(name, enabled)
         return { name, enabled }
       })
 
 async function openProvider(context: Context, name: string) {
-  const registry = await openRegistry(context)
+  const registry = await openLocalRegistry(context)
   const { stored, compiled } = await registry.open(name)
   const key = storedKey(context.home, providerKeyName(stored.workspaceId, name))
   // An answer may repeat what was sent.
@@ -307,13 +301,24 @@ const testCommand: CommandFactory = ({ command }) =>
       ...Object.fromEntries(
         subjectFields.map((field) => [optionName(field), ['<text>', 'whom to ask about']] as const),
       ),
+      column: [
+        '<Column=text>',
+        'what a column of a file says, for one that is asked with it (repeatable)',
+        repeated,
+      ],
     })
     .printResult(async (context, { args: [name = ''], options }) => {
       const { compiled, key, http, target } = await openProvider(context, name)
       const { file } = compiled
-      const given = options as Readonly<Record<string, string | undefined>>
+      const { column = [], ...given } = options as Readonly<Record<string, string | undefined>> & {
+        readonly column?: readonly string[]
+      }
       const named = subjectFields.map((field) => [field, given[optionName(field)]] as const)
-      const typed = Object.fromEntries(named.filter(([, text]) => text))
+      const ofFile = column.map((pair) => {
+        const [, of = pair, text] = /^(.+?)=(.*)$/s.exec(pair) ?? []
+        return [`input.${of}`, text] as const
+      })
+      const typed = Object.fromEntries([...named, ...ofFile].filter(([, text]) => text))
       const subject: Subject = Object.keys(typed).length > 0 ? typed : (file.test?.row ?? {})
       if (Object.keys(file.kinds).length === 0) throw new Refusal('provider.only_search', { name })
       const word = given.kind ?? Object.keys(file.kinds)[0] ?? ''

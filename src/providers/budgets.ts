@@ -1,0 +1,41 @@
+import type { Asking } from '../api/ports/ports.js'
+import { isoDay } from '../api/values/dates.js'
+import { readSpent, type StoredProvider } from '../engine/tables/providers.js'
+import type { Connection } from '../storage/driver/connection.js'
+import { type CompiledProvider, micros } from './compile.js'
+
+type Spending = Pick<Asking, 'run' | 'most' | 'others'>
+
+interface Opened {
+  readonly stored: Pick<StoredProvider, 'workspaceId' | 'name'>
+  readonly compiled: Pick<CompiledProvider, 'file'>
+}
+
+/** The budgets that a call is counted in: that of its run, and that of the day. */
+export function budgetsOf({ run, most, others }: Spending, { stored, compiled }: Opened, now: number) {
+  const limitOf = (credits: number | undefined) =>
+    credits === undefined ? undefined : Math.round(credits * micros)
+  return [
+    { of: run, limit: limitOf(most?.[stored.name] ?? others) },
+    { of: `day ${isoDay(now)}`, limit: limitOf(compiled.file.max_cost_per_day) },
+  ]
+}
+
+/** Returns for how many rows that cost at most so many millionths the budgets suffice. */
+export async function leftFor(
+  tx: Connection,
+  spending: Spending,
+  opened: Opened,
+  most: number,
+  now: number,
+): Promise<number> {
+  const { workspaceId, name: provider } = opened.stored
+  let rows = Number.POSITIVE_INFINITY
+  for (const { of, limit } of budgetsOf(spending, opened, now)) {
+    if (limit === undefined) continue
+    const left = limit - (await readSpent(tx, { workspaceId, provider, run: of }))
+    if (limit === 0 || left < most) return 0
+    if (most > 0) rows = Math.min(rows, Math.floor(left / most))
+  }
+  return rows
+}
