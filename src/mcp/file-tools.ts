@@ -315,10 +315,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     'suppress_check',
     'Whether a person or company must never be looked up or written. Free.',
     {
-      value: text('An email address, domain, profile URL, phone number, or "Jane Doe at acme.example"').regex(
-        /^[^-]/,
-        'names nobody',
-      ),
+      value: text('An email address, domain, profile URL, phone number, or "Jane Doe at acme.example"'),
     },
     reads,
     async (session, { value }) => {

@@ -19,18 +19,16 @@ import { openSuppressors } from '../../../engine/tables/members.js'
 import { stepNames } from '../../../flows/chain.js'
 import { foundIn } from '../../../flows/fields.js'
 import { type FlowRecord, flowOperation } from '../../../flows/run.js'
-import { traceRow, type Unasked } from '../../../flows/trace.js'
 import { firstText } from '../../../identity/value-kinds.js'
 import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
 import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
 import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
-import { inputOfRow, type NotLookedUp, whyNotLookedUp } from '../../../runs/run-batch.js'
+import { inputOfRow, whyNotLookedUp } from '../../../runs/run-batch.js'
 import { isEngineName, shownTarget } from '../../../runs/target-name.js'
 import { fromRecord, toRequest } from '../../batch/request.js'
 import { createRunPorts } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
-import { UsageError } from '../../context/errors.js'
 import { quoteForShell } from '../../context/home.js'
 import {
   openStateOf,
@@ -42,6 +40,7 @@ import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { countOf, formatPath, type Look, oneLine, wrapText } from '../../output/text.js'
+import { keptOut, traced, unaskedText } from './unasked.js'
 
 const explainOptions = optionRows({
   row: ['<n>', 'the row of the input, counted from 1 after the header', whole],
@@ -174,7 +173,7 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
     const found = own && (await desk.runs.lookupOf(own, ordinal))
     return found && { ...found, body: found.body ? parseExact(found.body) : undefined }
   }
-  const whyUnasked = await traced(desk, flow, row, recordedOf)
+  const whyUnasked = await traced(desk.context, desk.location, flow, row, recordedOf)
   let wrong: unknown
   let hasColumn = false
   // The rows of a step that come of the one row, by what is known of them.
@@ -221,40 +220,6 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   if (wrong !== undefined && !hasColumn) throw wrong
   const credits = explained.reduce((sum, one) => sum + Number(one.credits), 0)
   return { run: flow.id, flow: name, row, credits, steps: explained }
-}
-
-/** Returns what says why rows of a flow were not looked up; `undefined` where its file or its input is not the same any more. */
-async function traced(
-  { context, location }: Desk,
-  flow: Run,
-  row: number,
-  recordedOf: Parameters<typeof traceRow>[4],
-) {
-  const [{ openFlow, placeOf }, quiet] = [
-    await import('../flow/flow.js'),
-    context.withGlobals({ quiet: true }),
-  ]
-  try {
-    const asked = await openFlow(quiet, flow.file)
-    const ports = createRunPorts(quiet, await placeOf(location))
-    return await traceRow(asked, ports, flow, row - 1, recordedOf)
-  } catch (error) {
-    if (error instanceof Refusal || error instanceof UsageError) return undefined
-    throw error
-  }
-}
-
-/** Returns the `_status` of a row that came to a step of a flow and was not looked up there, and why. */
-function unaskedText(flow: Run, step: Run, why: Unasked): readonly [status: string, why: string] {
-  if (why?.status === 'passed')
-    return ['skipped', 'The condition of the step is not true of it: it passes by the step.']
-  if (why) return keptOut[why.status](why.error)
-  if (flow.status === 'running') return ['skipped', 'It has not been reached yet.']
-  if (step.status !== 'finished') return ['skipped', 'It was not reached: the flow stopped before.']
-  return [
-    'skipped',
-    'It was not looked up: an earlier run of the flow had it, or a later step needed no more.',
-  ]
 }
 
 const listIn = (body: unknown): readonly unknown[] => {
@@ -439,14 +404,6 @@ async function whyEmpty(context: Context, run: Run, row: number, { state, error 
   return companyName !== undefined && [url, domain, country].every((one) => one === undefined)
     ? `${why.replace(/\.$/, '')}. The row gives a name only, which several companies may have: give the domain or the country, too.`
     : why
-}
-
-const keptOut: Readonly<Record<NotLookedUp['status'], (error: string) => readonly [string, string]>> = {
-  blank: () => ['skipped', 'The row is blank, or a footer: it was not looked up.'],
-  filled: () => ['skipped', 'The row has a value for it already: it was not looked up.'],
-  known: () => ['known', 'A list that was to be left out has it: it was not looked up.'],
-  suppressed: () => ['suppressed', 'It is suppressed: it was not looked up.'],
-  invalid: (error) => ['invalid', error],
 }
 
 /** Returns the `_status` of a row without a lookup, and why it has none. */
