@@ -25,7 +25,7 @@ export const postgresTexts: CatalogueDialect['texts'] = {
       send(connection, insert, ...values, toVector(texts), key)
     }
   },
-  replaceTexts(connection, table, key, texts) {
+  replaceTexts(connection, table, { key, texts }) {
     send(connection, `UPDATE ${table} SET words = ? WHERE key = ?`, createVectorWriter(table)(texts), key)
   },
   deleteTexts: async () => {},
@@ -81,6 +81,12 @@ export function createVectorWriter(table: TextTable) {
 }
 
 export const postgresSearch: CatalogueDialect['search'] = {
+  companiesPath: (text) => ({
+    from: '',
+    companies: 'companies',
+    key: 'key',
+    conditions: text ? [postgresTexts.matchTexts('companies', text, 'many')] : [],
+  }),
   // The planner chooses the order of the conditions.
   peoplePath(text, staff) {
     // The index of words finds all matches before the first of them is known, so that counting them is free.

@@ -140,7 +140,8 @@ function emptiedTable<T extends TextTable & keyof EmptiedRows>(
       return {
         change: change as Readonly<Record<string, Value>>,
         counts: emptiedCount,
-        also: async (connection) => dialectOf(connection).texts.replaceTexts(connection, table, key, texts),
+        also: async (connection) =>
+          dialectOf(connection).texts.replaceTexts(connection, table, { ...change, key, texts }),
       }
     },
   }

@@ -5,8 +5,8 @@ import type { CompanyKeys } from '../records/match-company.js'
 import type { PreparedRecord } from './prepare.js'
 
 /**
- * Open data that fills a table of no or few companies, in one transaction (decision 15). The indexes that would be written at
- * random places are made at its end, by sorting. Until then a filter knows the keys of what is there: a company that has
+ * Open data that fills a table of no or few companies, in one transaction (decision 15). The indexes are made
+ * at its end, by sorting. Until then a filter knows the keys of what is there: a company that has
  * none of them is new, and whoever may be known already waits for the indexes. A load that fails or is killed has changed
  * nothing.
  */

@@ -13,6 +13,7 @@ import {
   type Value,
 } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import { nameOfIndustry } from '../full-text/facets.js'
 import {
   allOf,
   anyOf,
@@ -185,10 +186,14 @@ export interface IndustryCount {
 }
 
 /** Counts the companies of each industry, the largest first. */
-export const countIndustries = async (connection: Connection): Promise<IndustryCount[]> =>
-  connection.all<IndustryCount>(`SELECT industry AS id, industry_name AS name, count(*) AS companies
-    FROM companies WHERE industry IS NOT NULL OR industry_name IS NOT NULL
-    GROUP BY industry, industry_name ORDER BY count(*) DESC, industry_name`)
+export async function countIndustries(connection: Connection): Promise<IndustryCount[]> {
+  const rows =
+    await connection.all<IndustryCount>(`SELECT industry AS id, industry_name AS name, count(*) AS companies
+    FROM companies WHERE industry IS NOT NULL OR industry_name IS NOT NULL GROUP BY industry, industry_name`)
+  return rows
+    .map(({ id, name, companies }) => ({ id, name: name ?? nameOfIndustry(id) ?? null, companies }))
+    .sort((one, other) => other.companies - one.companies || ((one.name ?? '') < (other.name ?? '') ? -1 : 1))
+}
 
 /** Reads the state of a catalogue that has this program's schema, without counting. */
 export async function readCatalogueState(connection: Connection) {

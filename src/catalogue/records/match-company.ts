@@ -1,5 +1,5 @@
 import type { Account, CompanyQuery } from '../../api/ports/ports.js'
-import { companySizes, companyTypes, industries } from '../../api/schemas/enumerations.js'
+import { companySizes, companyTypes } from '../../api/schemas/enumerations.js'
 import { cleanName, foldName, foldText } from '../../identity/name.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { toCompanyDomain } from '../../identity/value-kinds.js'
@@ -12,6 +12,7 @@ import {
 } from '../../identity/written-name.js'
 import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import { idOfIndustry, nameOfIndustry } from '../full-text/facets.js'
 import { findRegion, gazetteer } from '../places/place.js'
 import { absentWhereUnknown, fields } from './fields.js'
 
@@ -271,16 +272,19 @@ export const toCompanyTexts = (account: StoredAccount): string[] => [
   [account.description, account.industry, ...(account.technologies ?? [])].filter(Boolean).join(' '),
 ]
 
-function toCompanyFacts(account: StoredAccount) {
+export function toCompanyFacts(account: StoredAccount) {
   const { country, city, location, headquarters, industry, industry_id } = account
+  const industryName = foldOrNull(industry)
+  const industryId = industry_id ?? idOfIndustry(industryName ?? '') ?? null
   return {
     id: account.id,
     country: country ?? null,
     region:
       findRegion(country ?? undefined, city ?? undefined, location ?? headquarters ?? undefined) ?? null,
     city: foldOrNull(city),
-    industry: industry_id ?? industryIds.get(foldText(industry ?? '')) ?? null,
-    industry_name: foldOrNull(industry ?? industries[industry_id ?? '']),
+    industry: industryId,
+    // A name that follows from the id is not stored.
+    industry_name: industryName !== null && nameOfIndustry(industryId) === industryName ? null : industryName,
     size: account.employee_range ? companySizes.indexOf(account.employee_range) : null,
     company_type: typeLetters.get(account.company_type ?? '') ?? null,
     headcount: account.headcount ?? null,
@@ -288,10 +292,6 @@ function toCompanyFacts(account: StoredAccount) {
     revenue_currency: account.revenue_currency?.toUpperCase() ?? null,
   }
 }
-
-const industryIds: ReadonlyMap<string, string> = new Map(
-  Object.entries(industries).map(([id, name]) => [foldText(name), id]),
-)
 
 const typeLetters: ReadonlyMap<string, string> = new Map(
   Object.entries(companyTypes).map(([letter, label]) => [label, letter]),

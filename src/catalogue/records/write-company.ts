@@ -4,6 +4,7 @@ import { foldName, foldText } from '../../identity/name.js'
 import type { NetworkProfile } from '../../identity/profile.js'
 import { invalid, isInvalid } from '../../identity/readers.js'
 import type { Connection } from '../../storage/driver/connection.js'
+import { toFacets } from '../full-text/facets.js'
 import {
   type Candidate,
   Candidates,
@@ -26,6 +27,7 @@ import {
   completeAccount,
   maxPerProfile,
   type StoredAccount,
+  toCompanyFacts,
   toCompanyRow,
   toCompanyTexts,
 } from './match-company.js'
@@ -297,6 +299,7 @@ class CompaniesInImport {
       },
       source,
     )
+    const isNewRow = merged.record !== before.record || merged.source !== before.source
     if (statements) this.#statements = new Map(this.#statements).set(before.key, statements)
     return {
       said: () => toSaid(company),
@@ -304,8 +307,11 @@ class CompaniesInImport {
       counted,
       row: Object.assign(merged, { key: before.key }),
       before,
-      hasNewTexts: toCompanyTexts(account).some((text, index) => text !== merged.texts[index]),
-      isNewRow: merged.record !== before.record || merged.source !== before.source,
+      hasNewTexts:
+        isNewRow &&
+        (toCompanyTexts(account).some((text, index) => text !== merged.texts[index]) ||
+          toFacets(toCompanyFacts(account)) !== toFacets(merged)),
+      isNewRow,
       earlierUses: account.technologies ?? [],
       uses,
       history,

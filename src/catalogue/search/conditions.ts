@@ -8,6 +8,7 @@ import { shorten } from '../../identity/readers.js'
 import { toDomain } from '../../identity/value-kinds.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
+import { idOfIndustry } from '../full-text/facets.js'
 import {
   anyOf,
   type Condition,
@@ -158,9 +159,13 @@ const toEmployerQuery = (words: readonly string[]): TextQuery =>
 /** Companies of one of some industries, each given by its id or its name in any spelling. */
 export function inIndustries(industries: readonly string[]): Condition {
   const isId = (industry: string): boolean => /^\d+$/.test(industry)
+  const names = industries.filter((industry) => !isId(industry)).map(foldText)
+  const known = names.flatMap((name) => idOfIndustry(name) ?? [])
   return some([
     isOneOf('industry', industries.filter(isId)),
-    isOneOf('industry_name', industries.filter((industry) => !isId(industry)).map(foldText)),
+    isOneOf('industry_name', names),
+    // Who has the id alone has its name, too.
+    ...ifAny(known, (ids) => every([['industry_name IS NULL'], isOneOf('industry', ids)])),
   ])
 }
 
@@ -173,10 +178,10 @@ export const ofSizes = (sizes: readonly (typeof companySizes)[number][]): Condit
 export const ofTypes = (letters: readonly string[]): Condition => isOneOf('company_type', letters)
 
 /** Companies whose yearly revenue is within bounds in millions, in the currency if one is given; all without bounds. */
-export function withRevenue(min?: number, max?: number, currency?: string): Condition {
+export function withRevenue(min?: number, max?: number, currency?: string): Condition[] {
   const bounds = between('revenue', min && min * 1_000_000, max && max * 1_000_000)
   const isIn: Condition[] = currency === undefined ? [] : [['revenue_currency = ?', currency]]
-  return every(bounds.length > 0 ? [...bounds, ...isIn] : [])
+  return bounds.length > 0 ? [...bounds, ...isIn] : []
 }
 
 /** Returns the conditions of the bounds of a column that are given, inclusive. */

@@ -1,6 +1,7 @@
 import { ApiError } from '../../api/calls/errors.js'
 import type { LookalikeFilters, Similarity } from '../../api/ports/ports.js'
 import { type Connection, fillSql } from '../../storage/driver/connection.js'
+import { nameOfIndustry } from '../full-text/facets.js'
 import { type Condition, countRows, every } from '../full-text/keyword.js'
 import { matchCompany, toAccount } from '../records/match-company.js'
 import { companyConditions } from './conditions.js'
@@ -90,7 +91,8 @@ async function findExamples(
     if (!known) continue
     const { size, ...example } = known
     const usual = size === null ? null : (usualHeadcounts[size] ?? null)
-    examples.set(example.key, { ...example, headcount: example.headcount ?? usual })
+    const industry_name = example.industry_name ?? nameOfIndustry(example.industry) ?? null
+    examples.set(example.key, { ...example, industry_name, headcount: example.headcount ?? usual })
   }
   if (examples.size === 0) throw new ApiError('no_company_found')
   return [...examples.values()]

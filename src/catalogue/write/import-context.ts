@@ -25,7 +25,7 @@ export interface Change<Row extends Candidate = Candidate, Before = Candidate> {
 
 /** The same of a row that is found by texts. */
 export interface TextChange<Row extends Candidate, Before> extends Change<Row, Before> {
-  /** Whether the texts differ from those of the replaced row. */
+  /** Whether the texts differ from those of the replaced row, or what is kept with them. */
   readonly hasNewTexts: boolean
 }
 
@@ -278,6 +278,6 @@ export function writeRows<Row extends Candidate & { readonly texts: readonly str
     else if (hasSameValues(row, before, keyColumns))
       send(connection, updateFacts, ...valuesOf(facts), row.key)
     else send(connection, updateAll, ...valuesOf(changing), row.key)
-    if (before && hasNewTexts) texts.replaceTexts(connection, table, row.key, row.texts)
+    if (before && hasNewTexts) texts.replaceTexts(connection, table, row)
   }
 }

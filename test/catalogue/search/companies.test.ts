@@ -66,4 +66,58 @@ describe('a search of companies', () => {
     expect(await count(filters)).toBe(1)
     await catalogue.close()
   })
+
+  it('follows changes of what a keyword is narrowed by, where no word changes', async () => {
+    const company = { domain: 'acme.example', name: 'Acme', industry: 'Robotics' }
+    const catalogue = await openWith([
+      { ...company, country: 'FR', employee_range: '1-10' },
+      { domain: 'other.example', name: 'Acme', country: 'DE', employee_range: '11-50', headcount: 20 },
+    ])
+    const found = async (filters: CompanyFilters) => {
+      const asked = search({ keyword: 'acme', ...filters })
+      const { records } = await catalogue.find(asked, { limit: 9, now })
+      expect(await catalogue.count(asked, now)).toBe(records.length)
+      return records.map(({ account }) => account.domain)
+    }
+    const [acme, other] = ['acme.example', 'other.example']
+    expect(await found({})).toEqual([other, acme])
+    expect(await found({ included_locations: ['FR'], company_size: ['1-10'] })).toEqual([acme])
+    await catalogue.importRecords('companies', [
+      { ...company, country: 'DE', employee_range: '11-50', headcount: 40 },
+    ])
+    expect(await found({})).toEqual([acme, other])
+    expect(await found({ included_locations: ['FR'] })).toEqual([])
+    expect(await found({ company_size: ['1-10'] })).toEqual([])
+    expect(await found({ included_locations: ['DE'], company_size: ['11-50'] })).toEqual([acme, other])
+    await catalogue.close()
+  })
+
+  it('finds an industry by its id and by its name, beside a keyword and without one', async () => {
+    const catalogue = await openWith([
+      { domain: 'both.example', name: 'Acme', industry: 'Software Development' },
+      { domain: 'id.example', name: 'Acme', industry_id: '96' },
+      { domain: 'own.example', name: 'Acme', industry_id: '96', industry: 'Apps' },
+      { domain: 'unlike.example', name: 'Acme', industry_id: '4', industry: 'Software Development' },
+      { domain: 'new.example', name: 'Acme', industry_id: '7777' },
+      { domain: 'none.example', name: 'Acme' },
+    ])
+    const cases = [
+      ['96', ['both', 'id', 'own']],
+      ['software development', ['both', 'id', 'unlike']],
+      ['apps', ['own']],
+      ['4', ['unlike']],
+      ['Automotive', []],
+      ['7777', ['new']],
+    ] as const
+    for (const keyword of [{}, { keyword: 'acme' }])
+      for (const [industry, expected] of cases) {
+        const filters = search({ ...keyword, included_industries: [industry] })
+        const { records } = await catalogue.find(filters, { limit: 9, now })
+        expect([industry, records.map(({ account }) => account.domain)]).toEqual([
+          industry,
+          expected.map((name) => `${name}.example`),
+        ])
+      }
+    await catalogue.close()
+  })
 })
