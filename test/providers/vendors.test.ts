@@ -871,7 +871,9 @@ describe('a batch over vendors', () => {
     expect([found(), here.rows('out.csv').length]).toEqual([13, 14])
     expect(vendor.charged()).toBe(12)
     expect(Math.max(...vendor.asked.values())).toBe(1)
-    expect(await here.json('ledger', '--by', 'provider,run')).toMatchObject([{ cost: 12, run: id }])
+    expect(await here.json('ledger', '--provider', 'vendor1', '--by', 'provider,run')).toMatchObject([
+      { cost: 12, run: id },
+    ])
   })
 
   it('asks about rows of a flow that its budget had left in its next run, with what the first one has spent', async () => {
