@@ -7,7 +7,7 @@ import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { findUnknown, refuseField, validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
-import { once } from '../../api/values/objects.js'
+import { getOrMake, once } from '../../api/values/objects.js'
 import {
   columnNamed,
   familyNameIn,
@@ -566,15 +566,13 @@ const namesOfFields = new Map<string, readonly ReadonlySet<string>[]>()
 
 /** Returns the names of columns for a field in their usual form, the surest first. */
 function namesOfField(about: 'companies' | 'people', field: string): readonly ReadonlySet<string>[] {
-  const kept = namesOfFields.get(`${about} ${field}`)
-  if (kept) return kept
-  const known = recordFields[about][field]?.map((one) => synonymsOf(about, one)) ?? []
-  const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
-  const names = [[field], of('sure'), of('likely'), of('lastResort')].map(
-    (some) => new Set(some.map(normaliseName)),
-  )
-  namesOfFields.set(`${about} ${field}`, names)
-  return names
+  return getOrMake(namesOfFields, `${about} ${field}`, () => {
+    const known = recordFields[about][field]?.map((one) => synonymsOf(about, one)) ?? []
+    const of = (rank: keyof Synonyms) => known.flatMap((one) => one[rank] ?? [])
+    return [[field], of('sure'), of('likely'), of('lastResort')].map(
+      (names) => new Set(names.map(normaliseName)),
+    )
+  })
 }
 
 /** Whether values alone say that they are a field's. Of a person's name they do not say which part it is. */
