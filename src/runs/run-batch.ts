@@ -292,7 +292,11 @@ export async function whyNotLookedUp(
   row: number,
 ): Promise<NotLookedUp | null | undefined> {
   const { skipKnown, knownPrint } = request.choices
-  const others = await openKnownRows(ports, request.operation, skipKnown)
+  const others = await openKnownRows(ports, request.operation, skipKnown).catch((error: unknown) => {
+    // A list that is gone or unreadable has changed, too.
+    if (error instanceof Refusal) return undefined
+    throw error
+  })
   const known = others?.fingerprint === knownPrint ? others : undefined
   const suppressor = await ports.target.suppressor()
   const { found, lookup, table } = (await readRow(request, ports, run, row, { known, suppressor })) ?? {}

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { answering, ends, practiceMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
@@ -196,4 +197,24 @@ it('says why a row was not looked up, with the status that the output has of it'
   })
   here.write('in.csv', 'domain\nother.example\n')
   expect(await explained(8)).toMatchObject({ status: 'none', why_empty: expect.stringContaining('its file') })
+})
+
+it('does not say of a row of a finished run that it was not reached when the lists that kept it out have changed', async () => {
+  await here.json('suppress add b.example')
+  here.write('known.csv', 'domain\nc.example\n')
+  here.write('in.csv', 'domain\na.example\nb.example\nc.example\n')
+  await run('in.csv', 'out.csv', '--skip-known known.csv')
+  const explained = (row: number) => here.json(`explain in.csv --row ${row}`)
+  expect(await explained(3)).toMatchObject({ status: 'known' })
+  const unknown = {
+    status: 'none',
+    why_empty: expect.stringMatching(/^It was not looked up\. Why is not known any more: a list /),
+  }
+  here.write('known.csv', 'domain\nz.example\n')
+  expect(await explained(3)).toMatchObject(unknown)
+  rmSync(here.path('known.csv'))
+  expect(await explained(3)).toMatchObject(unknown)
+  expect(await explained(2)).toMatchObject({ status: 'suppressed' })
+  await here.json('suppress remove b.example')
+  expect(await explained(2)).toMatchObject(unknown)
 })

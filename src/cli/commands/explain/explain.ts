@@ -406,6 +406,9 @@ async function whyEmpty(context: Context, run: Run, row: number, { state, error 
     : why
 }
 
+const changedSince =
+  'Why is not known any more: a list that was to be left out, or who is suppressed, has changed, or its lookup was deleted.'
+
 /** Returns the `_status` of a row without a lookup, and why it has none. */
 async function notLookedUp(context: Context, run: Run, row: number): Promise<readonly [string, string]> {
   const recorded = await recordedOf(context, run)
@@ -420,6 +423,8 @@ async function notLookedUp(context: Context, run: Run, row: number): Promise<rea
       `It was not reached: only the first ${countOf(rows, 'row was', 'rows were')} asked for.`,
     ]
   if (run.status === 'running') return ['skipped', 'It has not been reached yet.']
+  // A finished run reached every row.
+  if (run.status === 'finished') return ['none', `It was not looked up. ${changedSince}`]
   const spent = run.credits + run.reserved
   const isSpent = maxCredits !== undefined && maxCredits > 0 && spent >= maxCredits
   const budget = isSpent ? ` when its budget of ${countOf(maxCredits, 'credit', 'credits')} was spent` : ''
