@@ -8,7 +8,7 @@ import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { openVendors } from '../../src/providers/vendors.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { answering, closeAfterTest, received } from '../client/listeners.js'
-import { errorOf, type Machine, machine } from '../support/command.js'
+import { ends, errorOf, type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { casesOf } from '../support/fixtures.js'
 import { launch, prospect } from '../support/processes.js'
@@ -141,6 +141,19 @@ describe('a waterfall over vendors', () => {
     }
     await run('providers', 'enable', 'vendor1')
     expect(await find('King')).toMatchObject({ email_source: 'vendor1' })
+  })
+
+  it('says where it stands what vendors charged for a lookup that found nothing, and not that nothing was charged', async () => {
+    await withVendor()
+    here.write('own.csv', 'first_name,last_name,email,domain\nEve,Hill,eve@hill.example,hill.example\n')
+    await ends(here.run('data import people own.csv'), 0)
+    await ends(here.run('data import companies own.csv'), 0)
+    const line = ['contacts', 'waterfall', ...person('Nobody'), '--enrichment-type', 'email', '--json']
+    const hint = 'Nothing was charged here. What your data vendors charged: prospect ledger --by provider.'
+    for (const how of ['--sync', '--wait'])
+      expect(errorOf(await run(...line, how))).toMatchObject({ exit_code: 9, hint })
+    const company = await run('accounts', 'enrich', '--domain', 'nobody.example', '--json')
+    expect(errorOf(company)).toMatchObject({ exit_code: 9, hint: expect.stringContaining(hint) })
   })
 
   it('pays nobody for what another vendor was paid for', async () => {

@@ -9,10 +9,12 @@ import {
   notFoundCode,
   type Operation,
   saysNothingFound,
+  vendorKindsOf,
 } from '../../api/operations/table.js'
 import { requireCrmKind } from '../../runs/output/crm-layout.js'
 import type { Context } from '../context/context.js'
 import { hintOf, reportOfReply } from '../context/errors.js'
+import { openWorkspaceOwner } from '../context/open-databases.js'
 import { hasField, resolveFields } from '../options/schema-options.js'
 import { asksForJson, fieldsOf, formatOf } from '../output/output.js'
 import { isJson, print, redactBody, reportError } from '../output/print.js'
@@ -38,7 +40,9 @@ export async function reportRefusal(
   const hint =
     (exit_code === exitCodes.notFound && (await explainSuppressed(context, asked, reply))) ||
     (isMissing && (await explainMissing(context, asked))) ||
-    (isMissing ? `${chargedText(reply.credits)} ${hintOf(notFoundCode(operation))}` : report.hint)
+    (isMissing
+      ? `${await chargedText(context, operation, reply.credits)} ${hintOf(notFoundCode(operation))}`
+      : report.hint)
   const skipped = notAskedText(notAskedIn(reply.body))
   const error = skipped === '' ? report.error : `${report.error}; not asked: ${skipped}`
   return reportError(context, { ...report, error, exit_code, hint, ...rateLimitReport(context, reply) })
@@ -79,12 +83,25 @@ export async function reportNothingFound(
   const hint =
     (await explainSuppressed(context, asked, reply)) ??
     (await explainMissing(context, asked)) ??
-    chargedText(reply?.credits)
+    (await chargedText(context, asked?.operation, reply?.credits))
   return reportError(context, { ...report, hint })
 }
 
-const chargedText = (credits = 0): string =>
-  credits > 0 ? `Charged ${formatCredits(credits)}.` : 'Nothing was charged.'
+/** Says what was charged; where data vendors of the workspace may have been asked, also where it stands what they charged. */
+async function chargedText(context: Context, operation?: Operation, credits = 0): Promise<string> {
+  if (!operation || !(await mayAskVendors(context, operation)))
+    return credits > 0 ? `Charged ${formatCredits(credits)}.` : 'Nothing was charged.'
+  const own = credits > 0 ? `Charged ${formatCredits(credits)}.` : 'Nothing was charged here.'
+  return `${own} What your data vendors charged: prospect ledger --by provider.`
+}
+
+async function mayAskVendors(context: Context, operation: Operation): Promise<boolean> {
+  if (!context.isLocal() || vendorKindsOf(operation).length === 0) return false
+  const workspace = await openWorkspaceOwner(context)
+  if (!workspace) return false
+  const { hasProviders } = await import('../../engine/tables/providers.js')
+  return workspace.driver.read((tx) => hasProviders(tx, workspace.owner))
+}
 
 /** What an answer cost, and whether it was about somebody suppressed. */
 type Charged = Pick<Reply, 'credits'> & { readonly isSuppressed?: true | undefined }

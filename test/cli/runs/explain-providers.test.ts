@@ -13,6 +13,7 @@ interface Asked {
   readonly provider: string
   readonly outcome: string
   readonly cost: number
+  readonly at_risk: number
   readonly earlier: boolean
 }
 
@@ -77,20 +78,24 @@ it('agrees for twenty values of five kinds with the ledger and with what the ven
     readonly provider: string
     readonly calls: number
     readonly cost: number
+    readonly at_risk: number
   }
   const spent = await here.json<{ providers?: ByProvider[] } & ByProvider[]>('ledger --by provider')
   for (const [name, vendor] of Object.entries(vendors)) {
     const asked = all.flatMap(({ providers }) => providers.filter(({ provider }) => provider === name))
     expect(asked).toHaveLength(sum([...vendor.asked.values()]))
-    // What a lost answer has charged is not known to the ledger.
-    const certain = asked.filter(({ outcome }) => outcome !== 'unknown')
     const lost = asked.filter(({ outcome }) => outcome === 'unknown')
-    expect(sum(asked.map(({ cost }) => cost))).toBe(vendor.charged())
+    // What a lost answer has charged is not known: it is at risk.
+    expect(sum(asked.map(({ cost, at_risk }) => cost + at_risk))).toBe(vendor.charged())
+    expect(lost.map(({ cost, at_risk }) => [cost, at_risk > 0])).toEqual(lost.map(() => [0, true]))
     expect(lost).toHaveLength(name === 'one' ? 4 : 0)
     const own = spent.find(({ provider }) => provider === name)
     expect(own?.calls).toBe(asked.length)
-    expect(own?.cost).toBe(sum(certain.map(({ cost }) => cost)))
+    expect(own?.cost).toBe(sum(asked.map(({ cost }) => cost)))
+    expect(own?.at_risk).toBe(sum(asked.map(({ at_risk }) => at_risk)))
   }
+  const { stdout } = await here.run(`explain out.csv --row ${people.length} --format table`)
+  expect(stdout).toMatch(/Asked one for email: unknown, .*, up to 1 credit of its own, at risk, /)
 })
 
 it('says of an answer of a vendor that an earlier lookup was charged for that it was taken again', async () => {
@@ -106,7 +111,24 @@ it('says of an answer of a vendor that an earlier lookup was charged for that it
   expect(await earlier('out.csv')).toEqual([[false], [false]])
   expect(await earlier('again.csv')).toEqual([[true], [true]])
   const { stdout } = await here.run('explain again.csv --row 1 --format table')
-  expect(stdout).toMatch(/Asked one for email: not found, 0 credits of its own, \S+, by an earlier lookup\n/)
+  expect(stdout).toMatch(/Asked one for email: not found, 0 credits of its own, \S+, by another lookup\n/)
+})
+
+it('says of a row that repeats another, or takes a stored answer, that another lookup asked the vendors', async () => {
+  const vendor = await addVendor('one', first)
+  const king = 'Ada,King,acme.example\n'
+  here.write('in.csv', `first_name,last_name,domain\n${king}${king}`)
+  await waterfall('--csv in.csv -o out.csv', 0)
+  here.write('other.csv', `first_name,last_name,domain\nAda,Nobody,acme.example\n${king}`)
+  await waterfall('--csv other.csv -o again.csv', 0)
+  expect(vendor.asked.get('King')).toBe(1)
+  const asked = async (row: number, file: string) =>
+    (await explained(row, file)).providers.map(({ cost, earlier }) => [cost, earlier])
+  expect(await asked(1, 'out.csv')).toEqual([[1, false]])
+  expect(await asked(2, 'out.csv')).toEqual([[1, true]])
+  expect(await asked(2, 'again.csv')).toEqual([[1, true]])
+  const { stdout } = await here.run('explain out.csv --row 2 --format table')
+  expect(stdout).toMatch(/Asked one for email: found, 1 credit of its own, \S+, by another lookup\n/)
 })
 
 it('says who was not asked and why, and shows nothing of whom nobody may contact', async () => {

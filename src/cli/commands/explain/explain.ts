@@ -258,11 +258,13 @@ interface AskedVendor extends Fields {
   /** What it was asked for: an email address, a phone, a record, or whether an address is right; null where it was not. */
   readonly kind: string | null
   readonly outcome: string
-  /** Its own credits: what it charged, or may have charged. */
+  /** Its own credits: what it charged. */
   readonly cost: number
+  /** What it may have charged where its answer was lost or has not come yet. */
+  readonly at_risk: number
   readonly asked_at: string | null
   readonly answered_at: string | null
-  /** Whether an earlier lookup asked it, and its answer was taken again for nothing. */
+  /** Whether another lookup asked it, and its answer was taken again for nothing. */
   readonly earlier: boolean
   readonly reason: string | null
 }
@@ -290,6 +292,7 @@ async function askedVendors(
     kind: null,
     outcome: 'not_asked',
     cost: 0,
+    at_risk: 0,
     asked_at: null,
     answered_at: null,
     earlier: false,
@@ -311,10 +314,11 @@ async function askedVendors(
     provider: call.provider,
     kind: call.kind,
     outcome: call.state,
-    cost: (call.cost || (isOpenState(call.state) ? call.reserved : 0)) / 1_000_000,
+    cost: call.cost / 1_000_000,
+    at_risk: (isOpenState(call.state) ? call.reserved : 0) / 1_000_000,
     asked_at: isoTime(call.askedAt),
     answered_at: isoTime(call.answeredAt),
-    earlier: call.askedAt < from,
+    earlier: found.source !== 'live' || call.askedAt < from,
     reason: call.error,
   }))
   // Of a row in a flow it is not known whole what was asked with.
@@ -490,6 +494,11 @@ function textOfFlow(
   return `Row ${row} of flow ${flow} (${run}): ${countOf(credits, 'credit', 'credits')}\n${parts.join('')}`
 }
 
+const ownCredits = (cost: number, atRisk: number): string =>
+  atRisk > 0
+    ? `up to ${countOf(atRisk, 'credit', 'credits')} of its own, at risk`
+    : `${countOf(cost, 'credit', 'credits')} of its own`
+
 function textOf({ values, providers, ...facts }: Explained, look: Look): string {
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
   const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
@@ -513,12 +522,12 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
     ...(facts.why_empty === null ? [] : [`Empty: ${facts.why_empty}`]),
     ...(providers === null ? ['Providers asked: not known, since its file is gone or has changed'] : []),
     ...(providers ?? []).map(
-      ({ provider, kind, outcome, cost, asked_at: at, earlier, reason }) =>
+      ({ provider, kind, outcome, cost, at_risk: atRisk, asked_at: at, earlier, reason }) =>
         `${kind === null ? 'Not asked' : 'Asked'} ${provider}${kind === null ? '' : ` for ${kind.replaceAll('_', ' ')}`}: ${[
           ...(kind === null ? [] : [outcome.replaceAll('_', ' ')]),
           ...(reason === null ? [] : [oneLine(reason.replaceAll('_', ' '))]),
-          ...(kind === null ? [] : [`${countOf(cost, 'credit', 'credits')} of its own`]),
-          ...(at === null ? [] : [earlier ? `${at}, by an earlier lookup` : at]),
+          ...(kind === null ? [] : [ownCredits(cost, atRisk)]),
+          ...(at === null ? [] : [earlier ? `${at}, by another lookup` : at]),
         ].join(', ')}`,
     ),
     ...Object.entries(values).map(([name, value]) => {
