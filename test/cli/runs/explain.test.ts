@@ -45,7 +45,14 @@ it('explains each row of an output by what is recorded of it, and charges nothin
   expect(await explained(4)).toMatchObject({ status: 'invalid', credits: 0, values: {} })
   const text = (await ends(here.run('explain out.csv --row 1 --column industry --format table'), 0)).stdout
   expect(text).toContain('Cost: 1 credit\n')
-  expect(text).toContain('industry: empty (the answer has no value for it)\n')
+  expect(text).toContain('Empty: The answer has no value for it.\n')
+  expect(text).toContain('industry: empty\n')
+  expect(await here.json('explain out.csv --row 1 --column industry')).toMatchObject({
+    status: 'found',
+    why_empty: 'The answer has no value for it.',
+    values: { industry: null },
+  })
+  expect(await here.json('explain out.csv --row 1 --column name')).toMatchObject({ why_empty: null })
   here.write('other.csv', 'domain\nb.example\na.example\n')
   await run('other.csv', 'again.csv')
   expect(await explained(2, 'again.csv')).toMatchObject({
@@ -62,7 +69,12 @@ it('says of an answer to a single lookup that it is of no run', async () => {
   here.write('in.csv', 'domain\na.example\n')
   await run('in.csv', 'out.csv')
   const explained = await here.json('explain out.csv --row 1')
-  expect(explained).toMatchObject({ source: 'reused', from_run: null, from_row: null })
+  expect(explained).toMatchObject({
+    source: 'reused',
+    from_run: null,
+    from_row: null,
+    from_single_lookup: true,
+  })
   const text = (await ends(here.run('explain out.csv --row 1 --format table'), 0)).stdout
   expect(text).toContain('Status: found (reused, the answer to a lookup outside of runs)\n')
 })

@@ -137,18 +137,22 @@ async function explainLookup(
   const [status, why] = found
     ? [found.state, await whyEmpty(context, run, row - 1, found)]
     : (unasked ?? (await notLookedUp(context, run, row - 1)))
+  const values = await valuesOf(run, body, column)
+  const isBlank = column !== undefined && Object.values(values).every((value) => toCell(value) === '')
+  const source = found ? sourceNames[found.source] : null
   return {
     run: run.id,
     operation: run.operation,
     target: shownTarget(run.target),
     row,
     status,
-    source: found ? sourceNames[found.source] : null,
+    source,
     from_run: found?.originRun ?? null,
     // Single lookups are in no run that a person knows.
     from_row: found?.originRun && found.originRow !== null ? found.originRow + 1 : null,
     // What a proxy answers from its store, a member of the team has paid for.
     team_store: typeof found?.payer === 'string',
+    from_single_lookup: source === 'reused' && !found?.originRun && typeof found?.payer !== 'string',
     paid_by: found?.payer || null,
     credits: found?.cost ?? 0,
     credits_held: found?.held ?? 0,
@@ -157,9 +161,9 @@ async function explainLookup(
     snapshot: snapshot ?? null,
     // What open data says is as old as its snapshot.
     age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
-    why_empty: body === stored ? withVendors(why, asked) : hiddenNote,
+    why_empty: body === stored ? (withVendors(why, asked) ?? (isBlank ? noValueNote : null)) : hiddenNote,
     providers: asked,
-    values: await valuesOf(run, body, column),
+    values,
   }
 }
 
@@ -221,6 +225,8 @@ async function explainFlow(desk: Desk, flow: Run, row: number, column: string | 
   const credits = explained.reduce((sum, one) => sum + Number(one.credits), 0)
   return { run: flow.id, flow: name, row, credits, steps: explained }
 }
+
+const noValueNote = 'The answer has no value for it.'
 
 const listIn = (body: unknown): readonly unknown[] => {
   const lists = isObject(body) ? Object.values(body).filter((one) => Array.isArray(one)) : []
@@ -502,8 +508,7 @@ const ownCredits = (cost: number, atRisk: number): string =>
 function textOf({ values, providers, ...facts }: Explained, look: Look): string {
   const { run, operation, target, row, status, source, from_run, from_row, credits, credits_held } = facts
   const ofRow = from_row === null ? '' : `, the answer to row ${from_row} of run ${from_run}`
-  const isSingle = source === 'reused' && from_row === null && !facts.team_store
-  const origin = isSingle ? ', the answer to a lookup outside of runs' : ofRow
+  const origin = facts.from_single_lookup ? ', the answer to a lookup outside of runs' : ofRow
   const payer = facts.paid_by === null ? '' : `, paid by ${facts.paid_by}`
   const team = facts.team_store ? `, from the team's store${payer}` : ''
   const days = facts.age_days === 0 ? 'today' : `${countOf(Number(facts.age_days), 'day', 'days')} ago`
