@@ -48,6 +48,8 @@ export interface BudgetShortage {
   /** The credits of the run, of the profile for a day, or of several runs; or the profiles that the run may extract. */
   readonly budget: 'run' | 'day' | 'flow' | 'profiles'
   readonly credits: number
+  /** What the row can cost that it leaves too little for. */
+  readonly needed?: number
   /** The day to come on which some of it was spent, when the clock was ahead. */
   readonly until?: string
 }

@@ -883,7 +883,7 @@ class StoredLookups {
     const { budget, held } = portion
     if (units > budget.unitsLeft) portion.shortage = budget.shortageOfUnits
     else if (most > budget.left + freed) {
-      portion.shortage = budget.shortage
+      portion.shortage = { ...budget.shortage, needed: perRecord ?? most }
       // A lower limit loses records, so it is the last resort: rows under way may still release credits.
       if (held === 0 && budget.held === 0 && perRecord !== undefined && budget.left >= perRecord) {
         const limit = Math.floor(budget.left / perRecord)

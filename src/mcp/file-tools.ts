@@ -10,6 +10,7 @@ import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { crmNames } from '../runs/output/crm-names.js'
+import type { BatchQuote } from '../runs/plan/quote.js'
 import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
 import { isNotFound, refuseUnknown, schemaOf, searchOf, type Tool, toolName } from './tools.js'
 
@@ -126,7 +127,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     async (session, input) => {
       const { max_credits } = input
       const call = await rowsCall(session, input, { maxCredits: max_credits, dryRun: true })
-      const ended = await session.start(session.port.call(call)).ended
+      const moreCredits = Math.max(0, session.left)
+      const ended = await session.start(session.port.call(call, { moreCredits })).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
       const more = { server_budget: session.budget(), next: quote && nextOfQuote(quote) }
@@ -375,11 +377,24 @@ function batchOf(name: string): Operation {
   return found
 }
 
-/** Returns what a quote leaves to say: how far its budget goes where it may not suffice. */
+/** Returns what a quote leaves to say: how far its budget goes where it may not suffice, and what its run has spent before. */
 function nextOfQuote(quote: Fields): string | undefined {
-  const { rows, rows_affordable: affordable } = quote as Readonly<Record<'rows' | 'rows_affordable', number>>
-  if (affordable >= rows) return undefined
-  return `At the highest price, what may be spent suffices for the first ${affordable} of ${rows} rows.`
+  const { rows, rows_affordable: affordable, ...more } = quote as unknown as BatchQuote
+  const { credits, budget, least_needed: least, spent_before: spent } = more
+  const texts = [
+    ...(least === null
+      ? []
+      : [`What may be spent, ${budget}, is less than one row can cost, ${least}: nothing is looked up.`]),
+    ...(affordable >= rows || least !== null
+      ? []
+      : [`At the highest price, what may be spent suffices for the first ${affordable} of ${rows} rows.`]),
+    ...(spent === 0 || budget !== null || credits.max === 0
+      ? []
+      : [
+          `Its run has spent ${spent}, which max_credits counts, too: ${spent + credits.max} suffices for all rows.`,
+        ]),
+  ]
+  return texts.length === 0 ? undefined : texts.join(' ')
 }
 
 /** Returns the lookup of each row of a file. Throws a Refusal for a value that the operation does not take. */

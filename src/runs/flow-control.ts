@@ -36,8 +36,8 @@ export class StopReason {
   }
 
   /** Ends the run with exit code 12 because a budget leaves too little for a row. */
-  exhaust({ budget, credits: max, until }: BudgetShortage, ordinal: number): void {
-    const why = this.explain(new Refusal('run.budget_reached', { budget, max, until }))
+  exhaust({ budget, credits: max, needed, until }: BudgetShortage, ordinal: number): void {
+    const why = this.explain(new Refusal('run.budget_reached', { budget, max, needed, until }))
     this.#end({ ...why, budget, at_row: ordinal + 1 })
   }
 

@@ -101,7 +101,8 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   const hasRoom = async (run: Run) => (await askAgain(run)).size > 0
   const known = await findKnown(own, identity, records.runs, notBefore, isFree, hasRoom)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
-  const budget = budgetOfRun(own.choices, known)
+  // A quote says what it would cost, and how far what may be spent goes.
+  const budget = dryRun ? {} : budgetOfRun(own.choices, known)
   const request = { ...own, choices: { ...own.choices, ...budget, baseline: compared?.baseline } }
   const shared = withShared(request, mapping)
   const selection = await createSelection(shared, table.header, compared?.noveltyOf, firstsOf(ports, request))
@@ -195,7 +196,7 @@ function firstsOf(ports: RunPorts, { choices, shape }: BatchRequest) {
 
 /** Makes the quote of a batch; only free questions are sent. */
 async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQuote | TargetRefusal> {
-  const { request, records, identity, like, rows } = batch
+  const { request, records, identity, known, like, rows } = batch
   const remaining = await ports.remaining(request.operation, request.constants)
   if ('reply' in remaining) return remaining
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
@@ -206,7 +207,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
   const counted = await countRows({
     ...rows,
     lookups,
-    funds: countSpendable(spendable),
+    funds: Math.min(countSpendable(spendable), request.choices.moreCredits ?? Number.POSITIVE_INFINITY),
     isNew: seen.add,
     onlyCountsStored: request.choices.maxAgeMs === undefined,
     onCounted: (count) => progress.update({ rows: count }),
@@ -221,6 +222,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
     windows: remaining.windows,
     defaultShare: defaultShareOf(request.operation),
     quotaBudget: budget && budget.most - budget.used,
+    spentBefore: known && known.status !== 'finished' ? known.credits + known.reserved : 0,
   })
 }
 

@@ -658,6 +658,11 @@ describe('prospect mcp', () => {
         'Call run_file again, without fresh, with a higher max_credits to go on.',
     )
     expect(here.read('out.csv').trim().split('\n')).toHaveLength(4)
+    expect(await call('quote_file', file)).toMatchObject({
+      credits: { max: 1 },
+      spent_before: 2,
+      next: 'Its run has spent 2, which max_credits counts, too: 3 suffices for all rows.',
+    })
     // Nothing stays set aside for a call that was refused.
     await refused('run_file', { ...run, operation: 'leads_search', values: { included_industries: ['Xq'] } })
     await refused('run_file', { ...run, operation: 'contacts_enrich', values: { enrichment_type: ['fax'] } })
@@ -665,6 +670,29 @@ describe('prospect mcp', () => {
     expect(await call('run_file', { ...run, max_credits: 3 })).toMatchObject({
       status: 'finished',
       credits: 3,
+    })
+  })
+
+  it('quotes how far what is left of its own budget goes, and which budget is less than a row can cost', async () => {
+    await writeFound(6)
+    const { call } = await connectAgent(here.home, ['--max-credits', '4'], { usual: true })
+    const file = { operation: 'accounts_enrich', file: 'list.csv' }
+    expect(await call('quote_file', file)).toMatchObject({
+      credits: { max: 6 },
+      rows_affordable: 4,
+      next: 'At the highest price, what may be spent suffices for the first 4 of 6 rows.',
+    })
+    write('people.csv', 'network_url\nhttps://www.network.example/in/lenya-hertel-0000\n')
+    const phones = {
+      operation: 'contacts_enrich',
+      file: 'people.csv',
+      values: { enrichment_type: ['phone'] },
+    }
+    expect(await call('quote_file', { ...phones, max_credits: 24 })).toMatchObject({
+      credits: { min: 0, expected: 0, max: 0 },
+      rows_affordable: 0,
+      least_needed: 30,
+      next: 'What may be spent, 24, is less than one row can cost, 30: nothing is looked up.',
     })
   })
 
@@ -780,9 +808,7 @@ describe('prospect mcp', () => {
       known: 12,
     })
     const quote = await call('quote_file', { ...file, max_credits: 2 })
-    expect(quote.next).toMatch(
-      /^At the highest price, what may be spent suffices for the first \d+ of 12 rows\.$/,
-    )
+    expect(quote.next).toBe('What may be spent, 2, is less than one row can cost, 3: nothing is looked up.')
     const run = await call<{ id: string; lookups: { total: number } }>('run_file', {
       ...file,
       output: 'out.csv',

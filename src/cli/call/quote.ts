@@ -239,7 +239,7 @@ function facts(
     'This week': isUnknown('weekly_allowance') ? notSaid : allowance === null ? '' : leftText(allowance),
     'Quotas left': quotasText(quote.quotas),
     Budget: budget === null ? '' : leftText(budget),
-    Affordable: isFree ? '' : affordableText(quote),
+    Affordable: isFree && !quote.least_needed ? '' : affordableText(quote),
     Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
   }
 }
@@ -322,6 +322,8 @@ function affordableText(quote: BatchQuote): string {
   ] as const
   const least = Math.min(...funds.map(([, credits]) => credits ?? Number.POSITIVE_INFINITY))
   const what = (funds.find(([, credits]) => credits === least) ?? funds[0])[0]
+  if (quote.least_needed && budget)
+    return `${what} covers no lookup: one can cost ${formatCredits(quote.least_needed)}`
   if (affordable === rows) return `${what} covers all rows`
   return affordable === 0
     ? `${what} does not cover the first row, should it cost its maximum`

@@ -31,6 +31,8 @@ const noCounts = {
   lookups: 0,
   /** Their maximum cost in credits. */
   most: 0,
+  /** The lowest maximum of one of them: with less, none is sent. */
+  least: 0,
   /** The most that they can use of a quota. */
   units: 0,
   /** Rows before the first one that may exceed the spendable credits. */
@@ -112,6 +114,8 @@ export interface QuoteInput {
   readonly windows: readonly RateWindow[] | null
   /** Rest of the run's budget of a quota. */
   readonly quotaBudget?: number | undefined
+  /** What the run that this would go on with has spent, or may have. */
+  readonly spentBefore?: number
 }
 
 const unlimited = Number.POSITIVE_INFINITY
@@ -128,10 +132,13 @@ export function createQuote({
   spendable,
   windows,
   quotaBudget = unlimited,
+  spentBefore = 0,
 }: QuoteInput) {
-  const { rows, unique, in_store, invalid, rows_affordable, oldestStored, most, units, ...others } = counted
+  const { rows, unique, in_store, invalid, rows_affordable, oldestStored, most, least, units, ...others } =
+    counted
   const { balance, allowance, budget, quotas } = spendable
-  const max = Math.min(most, budget ?? unlimited)
+  const isTooLittle = budget !== undefined && budget < least
+  const max = isTooLittle ? 0 : Math.min(most, budget ?? unlimited)
   const basis = basisOf(max, results, defaultShare)
   const { expected, range } = expectedCredits(basis, counted, results, max, defaultShare)
   const seconds = secondsFor(others.lookups, windows)
@@ -154,6 +161,10 @@ export function createQuote({
     expected_range: range,
     basis,
     budget: budget ?? null,
+    /** What one row can cost where the budget does not suffice for any; null where it does. */
+    least_needed: isTooLittle ? least : null,
+    /** What the run that it would go on with has spent, which counts in the budget of the run. */
+    spent_before: spentBefore,
     /** null where the maximum is covered, or is not known to be short. */
     shortage: shortageOf(max, profiles ?? others.lookups, spendable),
     /** Most profiles of the daily quota that it uses; null where it uses none. */
@@ -262,6 +273,7 @@ class Counter {
   readonly reasons = new ReasonCounter()
   readonly leftOut = new LeftOutCounter()
   readonly counted: typeof noCounts & { oldestStored?: number } = { ...noCounts }
+  #least = unlimited
 
   constructor(private readonly counting: CountRequest) {}
 
@@ -309,6 +321,9 @@ class Counter {
     for (const state of states) {
       if (sent.has(state)) {
         counted.most += state.most
+        // Fewer records than are asked for may be sent, too.
+        this.#least = Math.min(this.#least, state.most, state.perRecord ?? state.most)
+        counted.least = this.#least
         counted.units += state.units
       }
       const isAffordable = counted.rows_affordable === counted.rows && counted.most <= this.counting.funds

@@ -164,6 +164,21 @@ it('explains a row of a sample by the output of the sample, since the rows of th
   expect(stderr).toContain(`prospect explain ${here.path('sample.csv')} --row N`)
 })
 
+it('says of a row that was not reached how little the budget was for it', async () => {
+  here.write('in.csv', 'network_url\nhttps://www.network.example/in/lenya-hertel-0000\n')
+  const command = 'contacts waterfall --enrichment-type phone --csv in.csv --yes --max-credits 24'
+  const given = { caller: companies() }
+  const quote = await ends(here.run(`${command} --dry-run --format table`, given), 0)
+  expect(quote.stdout).toMatch(/Affordable +your budget covers no lookup: one can cost 30 credits/)
+  const { stderr } = await ends(here.run(`${command} -o out.csv`, given), 12)
+  expect(stderr).toContain('Budget reached: 24 credits for this run, and one row can cost 30.')
+  expect(await here.json('explain in.csv --row 1')).toMatchObject({
+    status: 'skipped',
+    why_empty:
+      'It was not reached: the run stopped with 0 of 1 row done. Its budget of 24 credits leaves 24, and the row can cost 30.',
+  })
+})
+
 it('says why a row was not looked up, with the status that the output has of it', async () => {
   await here.json('suppress add b.example')
   here.write('known.csv', 'domain\nc.example\n')

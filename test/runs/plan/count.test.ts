@@ -80,6 +80,11 @@ it('a count of rows adds up what they can use of a quota, of those alone that ar
   expect(await count({ what: '', rows, stored: { c: 1 }, counts: {} })).toMatchObject({ units: 6 })
 })
 
+it('a count of rows has the lowest price of those that are sent', async () => {
+  const rows = 'skip 1, a 1, b 3, c 2'
+  expect(await count({ what: '', rows, stored: { a: 1 }, counts: {} })).toMatchObject({ least: 2 })
+})
+
 it('a lookup with the same options is the same whatever their order', () => {
   const identity = identityOf(operation('accounts.hiring'))
   const options = { job_titles: ['CTO'], limit: 3, live: false }

@@ -22,6 +22,7 @@ const counted: RowCounts = {
   units: 0,
   lookups: 90,
   most: 270,
+  least: 1,
   rows_affordable: 120,
   email_only: 0,
   paid_again: 0,
@@ -68,6 +69,17 @@ describe('a quote', () => {
       expect(quote(change)).toMatchObject(expected)
     },
   )
+
+  it('expects nothing of a budget that pays for no row, and says what one can cost', () => {
+    const of = (budget: number) => quote({ counted: { least: 30 }, spendable: { budget } })
+    expect(of(29)).toMatchObject({
+      credits: { min: 0, expected: 0, max: 0 },
+      expected_range: null,
+      least_needed: 30,
+    })
+    expect(of(30)).toMatchObject({ credits: { expected: 30, max: 30 }, least_needed: null })
+    expect(quote()).toMatchObject({ least_needed: null })
+  })
 
   it('expects half of the maximum by default, and a tenth where it pays for each job', () => {
     const share = (id: OperationId) => defaultShareOf(operation(id))

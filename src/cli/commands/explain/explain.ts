@@ -22,6 +22,7 @@ import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import { firstText } from '../../../identity/value-kinds.js'
 import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
 import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
+import { rowPriceOf } from '../../../runs/plan/price.js'
 import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
 import { inputOfRow, whyNotLookedUp } from '../../../runs/run-batch.js'
@@ -438,9 +439,16 @@ async function notLookedUp(context: Context, run: Run, row: number): Promise<rea
   const spent = run.credits + run.reserved
   const isSpent = maxCredits !== undefined && maxCredits > 0 && spent >= maxCredits
   const budget = isSpent ? ` when its budget of ${countOf(maxCredits, 'credit', 'credits')} was spent` : ''
+  const input = maxCredits !== undefined && !isSpent ? await inputOf(context, run, row) : undefined
+  const { most, perRecord } = recorded && input ? rowPriceOf(recorded.request) : {}
+  const price = input && most ? Math.min(most(input), perRecord ?? Number.POSITIVE_INFINITY) : 0
+  const tooLittle =
+    maxCredits !== undefined && maxCredits > 0 && price > maxCredits - spent && !isSpent
+      ? ` Its budget of ${countOf(maxCredits, 'credit', 'credits')} leaves ${maxCredits - spent}, and the row can cost ${price}.`
+      : ''
   return [
     'skipped',
-    `It was not reached: the run stopped${budget} with ${run.done} of ${countOf(run.total, 'row', 'rows')} done.`,
+    `It was not reached: the run stopped${budget} with ${run.done} of ${countOf(run.total, 'row', 'rows')} done.${tooLittle}`,
   ]
 }
 
