@@ -246,7 +246,7 @@ class VendorDesk implements Vendors {
       const first: Question[] = []
       for (const question of questions) {
         const call = await findCall(tx, question.key)
-        if (call && isOpen(call, now, question.loaded)) first.push(question)
+        if (call && isOpen(call, now, question)) first.push(question)
       }
       return [...first, ...questions.filter((question) => !first.includes(question))]
     })
@@ -325,7 +325,11 @@ class VendorDesk implements Vendors {
         : (await this.#request([question]))[0]
       // Another process has it, or the vendor: the store says what comes of it.
       if (step === 'taken' || step === 'submitted') continue
-      if (step !== 'again' && step !== 'limited' && step !== undefined) return step
+      if (step !== 'again' && step !== 'limited' && step !== undefined)
+        // One that was wanted again, and could not be asked, may have charged all the same.
+        return step.is === 'skipped' && call?.state === 'unknown' && !isOld(call, now, question)
+          ? { is: 'unknown' }
+          : step
       // Others had their turn meanwhile, so that this one comes, too.
       if (step === 'limited' && work.answered > answered) [again, answered] = [0, work.answered]
       if (++again > maxRepeats) return { is: 'skipped', why: 'rate_limited' }
@@ -334,8 +338,7 @@ class VendorDesk implements Vendors {
 
   /** Returns what a recorded call says; `wait` while another process has it, `undefined` where it may be asked. */
   async #recorded(question: Question, call: ProviderCall, now: number): Promise<Ended | 'wait' | undefined> {
-    const { compiled, apiKey } = question.loaded
-    const isOld = now - call.askedAt >= compiled.maxAgeMs
+    const { apiKey } = question.loaded
     const isAccepted = call.vendorId !== null
     if (call.state === 'submitted') {
       if (apiKey === undefined && !(await this.#hasArrived(call))) return { is: 'skipped', why: 'no_key' }
@@ -348,14 +351,15 @@ class VendorDesk implements Vendors {
       const isOver = await this.#write((tx) => updateCall(tx, call, { state: 'unknown', answeredAt: now }))
       return isOver ? { is: 'unknown' } : 'wait'
     }
-    if (isOld) return undefined
+    if (isOld(call, now, question)) return undefined
     // What the vendor accepted is not submitted again: it may have charged for it.
     if (call.state === 'failed') return isAccepted ? { is: 'skipped', why: 'failed' } : undefined
     // Asking for accepted work is free: the vendor may have done it since.
-    if (call.state === 'unknown')
-      return (isAccepted && apiKey !== undefined) || (await this.#hasArrived(call))
-        ? this.#collect(question, call)
-        : { is: 'unknown' }
+    if (call.state === 'unknown') {
+      if ((isAccepted && apiKey !== undefined) || (await this.#hasArrived(call)))
+        return this.#collect(question, call)
+      return isWantedAgain(call, question) ? undefined : { is: 'unknown' }
+    }
     return call.state === 'found' ? { is: 'found', fields: call.answer as Fields } : { is: 'not_found' }
   }
 
@@ -486,7 +490,7 @@ class VendorDesk implements Vendors {
       for (const [place, question] of questions.entries()) {
         const { key, fields } = question
         const last = await findCall(tx, key)
-        if (last && isOpen(last, now, first.loaded)) throw new Taken()
+        if (last && isOpen(last, now, first)) throw new Taken()
         const call: ProviderCall = {
           ...key,
           attempt: (last?.attempt ?? 0) + 1,
@@ -511,7 +515,7 @@ class VendorDesk implements Vendors {
         calls.push(call)
         for (const { key: of, fields: subject } of question.served) {
           const known = await findCall(tx, of)
-          if (known && isOpen(known, now, first.loaded)) continue
+          if (known && isOpen(known, now, first)) continue
           const own = { attempt: (known?.attempt ?? 0) + 1, subject, sentAs: key.kind, reserved: 0 }
           served.set(placeOf(of), { ...call, ...of, ...own })
         }
@@ -958,7 +962,23 @@ const quietMs = ({ file: { webhook, poll } }: CompiledKind): number =>
   Math.min(toMs(webhook?.wait ?? '30s'), toMs(poll?.give_up ?? '10m'))
 
 /** Whether a recorded call answers the question, or will. */
-const isOpen = (call: ProviderCall, now: number, { compiled }: Loaded): boolean =>
+const isOpen = (call: ProviderCall, now: number, question: Question): boolean =>
   call.state === 'submitted' ||
   call.state === 'asked' ||
-  ((call.state !== 'failed' || call.vendorId !== null) && now - call.askedAt < compiled.maxAgeMs)
+  ((call.state !== 'failed' || call.vendorId !== null) &&
+    !isOld(call, now, question) &&
+    !isWantedAgain(call, question))
+
+/** Whether an answer is too old to be used. */
+const isOld = ({ askedAt }: ProviderCall, now: number, { loaded }: Question): boolean =>
+  now - askedAt >= loaded.compiled.maxAgeMs
+
+/**
+ * Whether a lost answer is asked for once more, under a new call: what the first one may have charged stays counted. Work that may
+ * have been accepted is not submitted again.
+ */
+const isWantedAgain = (
+  { state, vendorId, askedAt }: ProviderCall,
+  { kind, asking: { lostBefore = 0 } }: Question,
+): boolean =>
+  state === 'unknown' && vendorId === null && kind.file.submit === undefined && askedAt < lostBefore

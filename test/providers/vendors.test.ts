@@ -709,6 +709,46 @@ describe('a batch over vendors', () => {
     },
   )
 
+  it.each([
+    ['contacts waterfall --enrichment-type email', 'King', 1],
+    ['contacts waterfall --enrichment-type email', 'Nobody', 0],
+    ['leads enrich', 'King', 10],
+  ])(
+    'of %s asks about %s once more with --retry-unknown, and counts what the lost answer may have cost',
+    async (line, name, cost) => {
+      const faulty: Behave = (row, times, ...rest) => byName(times < 3 ? 'Faulty' : row, times, ...rest)
+      const vendor = await withVendor(undefined, faulty)
+      here.write('people.csv', peopleCsv([name]))
+      const batch = [...line.split(' '), '--csv', 'people.csv', '-o', 'out.csv', '--yes']
+      const asked = async (...more: string[]) => {
+        const { code } = await run(...batch, ...more)
+        const spent = await here.json<Record<string, unknown>[]>('ledger --by provider')
+        const { calls, cost, at_risk } = spent.find(({ provider }) => provider === 'vendor1') ?? {}
+        return [code, vendor.asked.get(name), calls, cost, at_risk]
+      }
+      const most = line.startsWith('leads') ? 10 : 1
+      expect(await asked()).toEqual([11, 1, 1, 0, most])
+      expect(await asked()).toEqual([11, 1, 1, 0, most])
+      expect(await asked('--retry-unknown')).toEqual([11, 2, 2, 0, 2 * most])
+      expect(await asked()).toEqual([11, 2, 2, 0, 2 * most])
+      expect(await asked('--retry-unknown')).toEqual([0, 3, 3, cost, 2 * most])
+      expect(await asked('--retry-unknown')).toEqual([0, 3, 3, cost, 2 * most])
+      expect(here.rows('out.csv')[0]?._status).toBe(name === 'King' ? 'found' : 'not_found')
+    },
+  )
+
+  it('asks a vendor whose answer was lost no more than its budget allows, also with --retry-unknown', async () => {
+    const vendor = await withVendor()
+    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'.split(' ')
+    here.write('people.csv', peopleCsv(['Faulty']))
+    await run(...line, '--max-cost', 'vendor1=1')
+    await run(...line, '--max-cost', 'vendor1=1', '--retry-unknown')
+    expect(vendor.asked.get('Faulty')).toBe(1)
+    expect(here.rows('out.csv')[0]?._error).toBe('outcome_unknown')
+    await run(...line, '--max-cost', 'vendor1=2', '--retry-unknown')
+    expect(vendor.asked.get('Faulty')).toBe(2)
+  })
+
   it('is quoted by its newest answers, whatever earlier files were like', async () => {
     await withVendor()
     await batch(numbered(60, 'Nobody'))

@@ -42,6 +42,8 @@ export interface VendorSpending {
   readonly others?: number | undefined
   /** Whether to go on until an address is valid. */
   readonly accept?: 'valid' | undefined
+  /** Whose answers were lost before this moment (real time) are asked once more, though they may have charged: somebody wants it. */
+  readonly lostBefore?: number | undefined
 }
 
 /** What accompanies a request without being part of it. */

@@ -352,6 +352,10 @@ export async function withVendorOptions(
   return context.withGlobals({ maxCost, accept })
 }
 
+/** Returns a context whose calls ask data vendors once more whose answers were lost before, where that is wanted. */
+export const askingAgain = (context: Context, retryUnknown: boolean): Context =>
+  retryUnknown && context.isLocal() ? context.withGlobals({ lostBefore: context.clock.now() }) : context
+
 /** Throws a Refusal for a limit of a provider that there is not: it would limit nothing. */
 export async function checkProviders(context: Context, limits: Readonly<Record<string, number>> = {}) {
   const names = Object.keys(limits)

@@ -23,7 +23,7 @@ import { notifySourceOfRun, openOwnEngine, vendorBudgets } from '../target/local
 import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
-import { choicesOf, maxAgeOf } from './options.js'
+import { askingAgain, choicesOf, maxAgeOf } from './options.js'
 import { screenOf, showReport, withSummary } from './report.js'
 import { type BatchCommand, rowCaller, toRequest, toRowRequest } from './request.js'
 import { listPorts } from './run-home.js'
@@ -63,10 +63,11 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     maxCreditsPerDay: given.choices.maxCreditsPerDay ?? settings.max_credits_per_day,
     moreCredits: commandContext.moreCredits,
   }
-  const { context, command: asked } = withRunDatabase(commandContext, {
+  const { context: own, command: asked } = withRunDatabase(commandContext, {
     ...given,
     choices: { ...given.choices, ...budgets },
   })
+  const context = askingAgain(own, given.choices.retryUnknown)
   const command = { ...asked, operation: await context.priced(asked.operation) }
   const { choices } = command
   return withSummary(context, command, async (onEnd) => {

@@ -50,6 +50,8 @@ export interface GlobalOptions {
   /** The most that the command may cost at data vendors, by their names. */
   readonly maxCost?: Readonly<Record<string, number>>
   readonly accept?: 'valid'
+  /** From when on data vendors are not asked again whose answers were lost. No option: `--retry-unknown` sets it. */
+  readonly lostBefore?: number
   readonly format?: FormatName
   /** The format on a terminal, of the setting `format`. */
   readonly terminalFormat?: FormatName | undefined

@@ -152,9 +152,10 @@ function contextOf(
   }
   const withGlobals = (globals: GlobalOptions): Context => {
     const chosen = () => targetOf(globals, streams.env, settings())
-    const { maxCost: most, accept } = globals
-    const isLimited = most !== undefined || accept !== undefined
-    const vendors = shared.vendors ?? (isLimited ? { run: shared.ids.uuid(), most, accept } : undefined)
+    const { maxCost: most, accept, lostBefore } = globals
+    const isSaid = [most, accept, lostBefore].some((one) => one !== undefined)
+    const own = shared.vendors ?? { run: shared.ids.uuid(), most, accept }
+    const vendors = isSaid || shared.vendors ? { ...own, lostBefore } : undefined
     const context: Context = Object.assign(Object.create(machine) as typeof machine, {
       globals,
       notify: notifier(globals.quiet),

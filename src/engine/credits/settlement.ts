@@ -177,9 +177,10 @@ function createKeyClaim(store: Driver, of: Parameters<typeof renewClaim>[1]): Cl
 /**
  * Creates the claim of a row of a run on this machine. The run guarantees that a row always sends the same request,
  * and never twice at once, so claiming writes nothing. The reply is stored in the transaction of its charge; if one
- * exists already, both are undone. Only replies with a cost or stored data are kept.
+ * exists already, both are undone, unless it is the one that is replaced, for nothing. Only replies with a cost or stored data
+ * are kept.
  */
-export function createRowClaim(workspaceId: string, row: RunRow): Claim {
+export function createRowClaim(workspaceId: string, row: RunRow, replaced?: RunReply): Claim {
   let text: string | undefined
   return {
     effectsOnly: true,
@@ -188,6 +189,7 @@ export function createRowClaim(workspaceId: string, row: RunRow): Claim {
     },
     keep: async (tx, status, body, credits) => {
       text ??= toJson(body)
+      if (replaced) await dropRunReply(tx, workspaceId, row, replaced)
       if (!(await storeRunReply(tx, workspaceId, row, { status, credits, body: text })))
         throw inProgressError()
     },
@@ -274,6 +276,12 @@ export async function concludeRows(tx: Connection, workspaceId: string, rows: re
 export async function reopenRows(tx: Connection, workspaceId: string, run: string): Promise<void> {
   const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
   if (known) await tx.run(`${dropSql} AND status = ?`, ...placesOf(known.number), concluded.status)
+}
+
+async function dropRunReply(tx: Connection, workspaceId: string, { run, ordinal }: RunRow, reply: RunReply) {
+  const known = await tx.get<NumberedRun>(numberSql, workspaceId, run)
+  const sql = 'DELETE FROM run_replies WHERE place = ? AND credits = 0 AND body = ?'
+  if (known) await tx.run(sql, toPlace(known.number, ordinal), reply.body)
 }
 
 /** Deletes the replies to the rows of a run below an ordinal. */

@@ -200,9 +200,9 @@ function toJob(
   input: WaterfallInput,
   contacts: readonly Contact[],
   enrichments: readonly Enrichment[],
-  { run, most, others, accept }: Asking,
+  { run, most, others, accept, lostBefore }: Asking,
 ): NewJob {
-  const ask = { ...toWaterfallAsk(input), vendors: { run, most, others, accept } }
+  const ask = { ...toWaterfallAsk(input), vendors: { run, most, others, accept, lostBefore } }
   return {
     id,
     name: contacts.length === 1 ? 'Contact' : `${contacts.length} contacts`,

@@ -3,7 +3,7 @@ import type { Caller, CallOptions, Input, Reply, RowColumns, RunRow } from '../.
 import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { countingOf, hasBody, isPriced, topUpPath } from '../../api/operations/facts.js'
 import { operationOn, type Window, windowsOf } from '../../api/operations/plans.js'
-import { type Operation, type OperationId, operation } from '../../api/operations/table.js'
+import { lostIn, type Operation, type OperationId, operation } from '../../api/operations/table.js'
 import type { Asking, Sender, Targets } from '../../api/ports/ports.js'
 import { ownWebhook } from '../../api/validation/own-webhook.js'
 import { coerceQuery, fingerprintOf, validateInTurns, withoutBlanks } from '../../api/validation/validate.js'
@@ -255,7 +255,11 @@ async function answerRow(ports: PipelinePorts, request: AskingRequest, row: RunR
   if (!found) return doWork(ports, request, createRowClaim(id, row))
   // Somebody settles what its run had under way.
   if (isConcluded(found)) throw inProgressError()
-  return toRowReply(found, request.operation)
+  const reply = toRowReply(found, request.operation)
+  const isFreeLoss = found.credits === 0 && lostIn(reply.body).length > 0
+  return isFreeLoss && request.asking().lostBefore !== undefined
+    ? doWork(ports, request, createRowClaim(id, row, found))
+    : reply
 }
 
 const toRowReply = (

@@ -16,7 +16,7 @@ import {
 import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
-import { rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
+import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
 import { formatSkipped, formatSuspect, hintOfBudget } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
@@ -217,14 +217,15 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     ({ rows, credits = 0 }) => `${formatNumber(rows)} rows at the last step · ${formatCredits(credits)}`,
   )
   const stopWatching = capYoungGeneration()
-  const ports = createRunPorts(context, own)
+  const asks = askingAgain(context, given.retryUnknown === true)
+  const ports = createRunPorts(asks, own)
   const outward = outwardPorts(context, dirname(path))
   const report = await interruptible(context.streams, (signal) =>
     runFlow(
       request,
       {
         ...ports,
-        forStep: (step) => createRunPorts(context, step),
+        forStep: (step) => createRunPorts(asks, step),
         ...outward,
         importInput: (step, more) => importInput(context, step, more),
         rows: () => rowsOf(flow, listed),
