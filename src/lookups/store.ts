@@ -1,5 +1,5 @@
 import type { Input, RunRow } from '../api/calls/caller.js'
-import { withoutBudgetIn } from '../api/operations/table.js'
+import { lostIn, withoutBudgetIn } from '../api/operations/table.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
 import {
   type Connection,
@@ -773,6 +773,20 @@ class StoredLookups {
       portion.shortage ??= budget.shortage
       return { is: 'short', shortage: portion.shortage }
     }
+    // What was given back is held again.
+    const isReleased = state === 'unknown' && kept.held === 0
+    const grant = isReleased && !portion.shortage ? this.#grant(portion, row, 0) : undefined
+    if (isReleased && (!grant || grant.limit !== undefined)) {
+      portion.shortage ??= budget.shortage
+      return { is: 'short', shortage: portion.shortage }
+    }
+    const held = grant?.held ?? kept.held
+    if (grant) {
+      budget.left -= held
+      portion.room -= held
+      portion.held += held
+      work.push(() => connection.run(heldSql, held, number, ordinal))
+    }
     portion.room -= need
     if (isTogether(kept.key)) needs.set(kept.key, 0)
     if (identity !== undefined) firsts.set(identity, ordinal)
@@ -788,7 +802,7 @@ class StoredLookups {
       ordinal,
     ]
     work.push(() => connection.run(againSql, ...values))
-    return { is: 'ask', ask: this.#askOf(row, key, isLost ? null : kept, kept.held, false) }
+    return { is: 'ask', ask: this.#askOf(row, key, isLost ? null : kept, held, false) }
   }
 
   /** Claims a row that was not sent, or whose lookup failed. */
@@ -1029,7 +1043,7 @@ class StoredLookups {
     if (!this.options.mayRepeat) await this.driver.flush()
   }
 
-  /** Records answers. Of an unknown outcome the maximum stays held. */
+  /** Records answers. Of an unknown outcome the maximum stays held, unless it is unknown only what data vendors charged. */
   async settle(rows: readonly Settled[]): Promise<void> {
     if (this.options.missing) return
     const { number } = this.run
@@ -1067,7 +1081,9 @@ class StoredLookups {
         }
         const stays = state === 'unknown' ? 1 : 0
         const json = body === undefined ? null : (text ?? toJson(body))
-        const left = stays ? ask.held : 0
+        // Where data vendors lost their answers, the target has charged nothing.
+        const isFree = lostIn(body).length > 0
+        const left = stays && !isFree ? ask.held : 0
         ended.push([
           state,
           stays ? null : error,
@@ -1084,6 +1100,7 @@ class StoredLookups {
         ])
         spent.calls++
         spent.credits += credits
+        if (stays && isFree) held += ask.held
         if (stays) continue
         release(ask)
         if (ask.units > 0) used += this.options.budgets.quota?.count(body) ?? 0
@@ -1280,6 +1297,7 @@ const isLeft = (one: EqualLookup): boolean => isOpen(one) || (one.state === 'unk
 
 const isOpen = ({ state }: Pick<StoredLookup, 'state'>): boolean => state === 'asked' || state === 'accepted'
 
+const heldSql = 'UPDATE lookups SET held = ? WHERE run = ? AND row = ?'
 const lostSql = `UPDATE lookups SET state = 'unknown', error = NULL WHERE run = ? AND row = ?`
 // Those that were forgotten under way are not sent again either.
 const unknownSql = `SELECT coalesce(sum(held), 0) AS held FROM lookups WHERE run = ? AND state IN ('unknown', 'skipped')`
