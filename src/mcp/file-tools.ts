@@ -164,11 +164,12 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       // Before anything is set aside, which a refusal would not give back.
       const asked = await rowsCall(session, input, others, { output, layout, yes: true })
       if (!isPaid) return startRun(session, { work: session.port.call(asked), held: 0 }, input.wait, call)
+      const isLimited = maxCredits !== undefined
       // The first rows may have their answers already.
       const isAnswered = rows !== undefined && session.left <= 0
       const held = isAnswered ? 0 : session.holdForRun(maxCredits)
       const work = writingSoFar(session, session.port.call(asked, { moreCredits: held }), output)
-      return startRun(session, { work, held }, input.wait, call)
+      return startRun(session, { work, held, isLimited }, input.wait, call)
     },
   ),
   fileTool(
@@ -192,7 +193,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       if (work && page === undefined) return work(seconds, call)
       const view = await showRun(session, run).catch(async (error: unknown) => {
         const found = isNotFound(error) ? await searchOf(session, run, page) : undefined
-        if (found === undefined || row !== undefined) throw error
+        if (found !== undefined && row !== undefined) throw new Refusal('tools.rows_of_run', { id: run })
+        if (found === undefined) throw error
         return found
       })
       if (!isRun(view)) return view
@@ -235,7 +237,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
       const path = session.port.fileIn('output', output, 'write')
       const isPaid = isPriced(operation(view.operation as OperationId))
-      const held = isPaid ? session.hold(max_credits) : 0
+      const held = isPaid ? session.hold(max_credits, true) : 0
       // In place of the budget that the run is recorded with.
       const most = isPaid ? { maxCredits: view.credits + view.credits_reserved + held } : {}
       const resuming = session.port.run({
@@ -244,7 +246,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         options: { retryUnknown, ...most },
         globals: { output: path, yes: true },
       })
-      return startRun(session, { work: writingSoFar(session, resuming, path), held }, seconds, call)
+      const work = writingSoFar(session, resuming, path)
+      return startRun(session, { work, held, isLimited: max_credits !== undefined }, seconds, call)
     },
   ),
   fileTool(
@@ -422,6 +425,8 @@ interface NewRun {
   readonly isFlow?: boolean
   /** The most that it may spend now. */
   readonly held: number
+  /** Whether it was given a budget of its own, besides what this server may spend. */
+  readonly isLimited?: boolean
 }
 
 /** The ends of a run after which the rows that it has are worth a file: its credits, a limit, a quota or its budget is used up. */
@@ -461,7 +466,7 @@ function writingSoFar(session: Session, work: Work, output: string): Work {
 /** Starts a run and returns how it stands, at once or at its end. A call that is cancelled while it waits stops the run. */
 async function startRun(
   session: Session,
-  { work, isFlow = false, held }: NewRun,
+  { work, isFlow = false, held, isLimited = true }: NewRun,
   seconds = 0,
   { signal, onStep }: ToolCall,
 ): Promise<Fields> {
@@ -479,6 +484,8 @@ async function startRun(
     throw new Error('a run has ended that was not begun')
   }
   session.runs.set(id, started)
+  if (isLimited) session.unlimited.delete(id)
+  else session.unlimited.add(id)
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
@@ -541,7 +548,7 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
     ...status,
     output,
     counts,
-    problem: problem && withRows(session, problem, counts),
+    problem: problem && withRows(session, id, problem, counts),
     // What it has been given and why it stopped is known only to who has started it.
     next: view.status === 'stopped' && !problem ? goesOn(view) : undefined,
   })
@@ -554,14 +561,19 @@ const goesOn = ({ operation }: RunView): string =>
  * Returns why a run stopped, with where the rows are that have an answer, and who can allow more where its budget ended it and
  * this server has none left.
  */
-function withRows({ left }: Pick<Session, 'left'>, problem: Report, counts: Fields | undefined): Report {
+function withRows(session: Session, id: string, problem: Report, counts: Fields | undefined): Report {
   const { output } = counts ?? {}
   const kept = /The rows answered so far are in .*?\.partial\./s
   const written = `${String(output)} has what there is so far; without_result names the rows that are not looked up yet.`
   const hint = typeof output === 'string' ? problem.hint.replace(kept, () => written) : problem.hint
-  if (problem.exit_code !== exitCodes.budget || left > 0) return { ...problem, hint }
-  return { ...problem, hint: hint.replace(/Raise --max-credits,.*$/s, personRaises) }
+  const isOwn = session.unlimited.has(id) && ofRun.test(problem.error)
+  if (problem.exit_code !== exitCodes.budget || (session.left > 0 && !isOwn)) return { ...problem, hint }
+  const limit = `Budget reached: ${session.budget().limit} credits for this server`
+  const error = isOwn ? problem.error.replace(ofRun, limit) : problem.error
+  return { ...problem, error, hint: hint.replace(/Raise --max-credits,.*$/s, personRaises) }
 }
+
+const ofRun = /^Budget reached: [\d,]+ credits? for this run/
 
 const personRaises =
   'A person can allow more: prospect mcp --max-credits N, in the configuration of this server.'

@@ -94,6 +94,8 @@ const isCertain = ({ exit, problem, counts }: Ended): boolean =>
 /** The commands that one server has started, and the credits that it may still spend (decision 24). */
 export class Session {
   readonly runs = new Map<string, Started>()
+  /** Those that were given no budget of their own, so that what this server may spend ends them. */
+  readonly unlimited = new Set<string>()
   /** Outputs that have what runs had found when they stopped. */
   readonly soFar = new Set<string>()
   /** Work that a server accepted and that had no result yet when its call answered: waits for it so many seconds. */
@@ -113,11 +115,19 @@ export class Session {
     this.#most = left
   }
 
-  /** Holds credits: as many as are asked for, or all that are left. Throws a Refusal where that is not left. */
-  hold(wanted: number | undefined): number {
+  /**
+   * Holds credits: as many as are asked for, or all that are left. Throws a Refusal where that is not left. `isMost` where it is
+   * asked for the most that may be spent, and not what something can cost.
+   */
+  hold(wanted: number | undefined, isMost = false): number {
     const credits = wanted ?? this.left
     if (credits > this.left || (wanted === undefined && credits <= 0))
-      throw new Refusal('tools.no_budget', { wanted, left: Math.max(0, this.left), most: this.#most })
+      throw new Refusal('tools.no_budget', {
+        wanted,
+        isMost,
+        left: Math.max(0, this.left),
+        most: this.#most,
+      })
     this.left -= credits
     this.#held += credits
     return credits
@@ -125,7 +135,7 @@ export class Session {
 
   /** Holds for a run what is left, at most so many credits: what the run has spent before is not known yet. */
   holdForRun(most: number | undefined): number {
-    return this.hold(most === undefined || this.left <= 0 ? most : Math.min(most, this.left))
+    return this.hold(most === undefined || this.left <= 0 ? most : Math.min(most, this.left), true)
   }
 
   /** Returns what it may spend, in credits. */

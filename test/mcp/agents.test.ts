@@ -620,6 +620,14 @@ describe('prospect mcp', () => {
     expect(await refused('accounts_search', { included_industries: ['Xq'] })).toMatchObject({
       error: expect.stringContaining('There are, among others: "'),
     })
+    const several = await refused('accounts_search', { included_industries: ['Manufacturing'] })
+    expect(several.error).toMatch(
+      /no industry is called "Manufacturing"\. It is part of several, among them: ".+ manufacturing", ".+ manufacturing"\.$/,
+    )
+    const found = await search({ included_industries: ['Development'] })
+    expect(await refused('run_status', { run: found.id, row: 1 })).toMatchObject({
+      error: `${found.id} is a search, and rows are those of runs.`,
+    })
     expect(await search({ included_industries: ['Development'] })).toMatchObject({
       records: [{ company: { industry: 'Software Development' } }],
     })
@@ -704,6 +712,24 @@ describe('prospect mcp', () => {
     const urls = preview.slice(0, count).map(({ network_url }) => network_url)
     write('list.csv', `network_url\n${urls.join('\n')}\n`)
   }
+
+  it('says that its own budget ended a run that was given none, and what is asked for beyond it', async () => {
+    await writeFound(6)
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '4'], { usual: true })
+    const file = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
+    const { id, problem } = await call<{ id: string; problem: object }>('run_file', file)
+    expect(problem).toMatchObject({
+      error: expect.stringMatching(/^Budget reached: 4 credits for this server/),
+      hint: expect.stringContaining('A person can allow more: prospect mcp --max-credits N'),
+    })
+    const all = await connectAgent(here.home, ['--max-credits', '1'])
+    expect(await all.refused('resume_run', { run: id, max_credits: 60 })).toMatchObject({
+      error: 'Budget reached: max_credits is 60, and this server may spend 1 more.',
+    })
+    expect(await refused('run_file', { ...file, max_credits: 60 })).toMatchObject({
+      error: 'Budget reached: max_credits is 60, and this server has none of its 4 left.',
+    })
+  })
 
   it('goes on with a run that a budget ended, with what this server has left or a later one may spend', async () => {
     await writeFound(6)

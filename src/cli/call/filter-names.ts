@@ -95,14 +95,15 @@ function find(kind: NamedKind, known: readonly Named[], name: string, option: st
   if (kind.isId(name)) return name
   const names = known.map((one) => one.name)
   const { noun, command, showsNearest } = kind
-  const near = showsNearest ? nearestOf(name, names, mostNear) : []
   const [part, ...others] = known.filter((one) => foldText(one.name).includes(foldText(name)))
+  const isPartOfSome = showsNearest && part !== undefined && name.trim().length >= minPart
+  const parts = isPartOfSome ? [part, ...others].slice(0, mostNear).map((one) => one.name) : []
+  const near = showsNearest && parts.length === 0 ? nearestOf(name, names, mostNear) : []
   // A part of only one industry's name stands for it, as the beginning of its name does.
-  if (showsNearest && part && others.length === 0 && name.trim().length >= minPart)
-    return part.id ?? part.name
+  if (isPartOfSome && others.length === 0) return part.id ?? part.name
   const meant = showsNearest ? undefined : (nearest(name, names) ?? part?.name)
-  const some = showsNearest && near.length === 0 ? names.slice(0, mostNear) : []
-  throw new Refusal('usage.no_name', { option, name: oneLine(name), meant, near, some, noun, command })
+  const some = showsNearest && near.length + parts.length === 0 ? names.slice(0, mostNear) : []
+  throw new Refusal('usage.no_name', { option, name: oneLine(name), meant, parts, near, some, noun, command })
 }
 
 /** Says which technologies of a request this machine's data has none of: they find nobody, and exclude nobody. */

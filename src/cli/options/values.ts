@@ -129,7 +129,7 @@ const momentWhere =
       const of = period as Period
       return (now) => endOf(of, which === 'this' ? now : periodStart(of, now) - 1)
     }
-    if (/^\d.*[smhd]$/.test(text)) {
+    if (/^\d[\d.smhd]*[smhd]$/.test(text)) {
       const agoMs = durationMs(text)
       return (now) => now - agoMs
     }

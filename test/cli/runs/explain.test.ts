@@ -79,6 +79,14 @@ it('says of an answer to a single lookup that it is of no run', async () => {
   expect(text).toContain('Status: found (reused, the answer to a lookup outside of runs)\n')
 })
 
+it('takes the column of the input that a run fills in place for the result that it fills it with', async () => {
+  here.write('in.csv', 'domain,lead.company\na.example,\n')
+  await run('in.csv', 'out.csv', '--only-missing name=lead.company')
+  const named = (column: string) => here.json(`explain in.csv --row 1 --column ${column}`)
+  expect(await named('lead.company')).toMatchObject({ values: { name: 'Name of a.example' } })
+  expect(await named('name')).toMatchObject({ values: { name: 'Name of a.example' } })
+})
+
 it('says which run, row or column there is not, and asks for the run where several read a file', async () => {
   here.write('in.csv', 'domain\na.example\n')
   await run('in.csv', 'out.csv')

@@ -138,7 +138,7 @@ async function explainLookup(
   const [status, why] = found
     ? [found.state, await whyEmpty(context, run, row - 1, found)]
     : (unasked ?? (await notLookedUp(context, run, row - 1)))
-  const values = await valuesOf(run, body, column)
+  const values = await valuesOf(run, body, resultNamed(run, column))
   const isBlank = column !== undefined && Object.values(values).every((value) => toCell(value) === '')
   const source = found ? sourceNames[found.source] : null
   return {
@@ -474,6 +474,13 @@ const isStep = ({ request }: Run): boolean =>
 
 /** Whether a run is that of a step of a flow that asks a program or an address. */
 const isCustom = ({ operation }: Run): boolean => ['command', 'http'].includes(operation)
+
+/** Returns the result that a column has: that of the input which a run fills in place has the result which it was to have. */
+function resultNamed(run: Run, column: string | undefined): string | undefined {
+  const { onlyMissing = '' } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
+  const [result, ...filled] = onlyMissing.split('=').map((part) => part.trim())
+  return column !== undefined && filled.join('=') === column ? result : column
+}
 
 /** Returns the results of a row by the names of their columns. Throws a Refusal for a column that there is not. */
 async function valuesOf(run: Run, body: unknown, column: string | undefined): Promise<Fields> {
