@@ -10,7 +10,6 @@ import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { crmNames } from '../runs/output/crm-names.js'
-import type { BatchQuote } from '../runs/plan/quote.js'
 import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
 import { isNotFound, refuseUnknown, schemaOf, searchOf, type Tool, toolName } from './tools.js'
 
@@ -380,9 +379,16 @@ function batchOf(name: string): Operation {
   return found
 }
 
+/** What is read of a quote. */
+interface FileQuote extends Readonly<Record<'rows' | 'rows_affordable' | 'spent_before', number>> {
+  readonly credits: { readonly max: number }
+  readonly budget: number | null
+  readonly least_needed: number | null
+}
+
 /** Returns what a quote leaves to say: how far its budget goes where it may not suffice, and what its run has spent before. */
 function nextOfQuote(quote: Fields): string | undefined {
-  const { rows, rows_affordable: affordable, ...more } = quote as unknown as BatchQuote
+  const { rows, rows_affordable: affordable, ...more } = quote as unknown as FileQuote
   const { credits, budget, least_needed: least, spent_before: spent } = more
   const texts = [
     ...(least === null
