@@ -3,6 +3,7 @@ import { shapeOf } from '../api/areas/shapes.js'
 import { type OperationId, operations } from '../api/operations/table.js'
 import { orByName } from '../api/schemas/enumerations.js'
 import { durationPattern, toMs, unitMs } from '../api/values/duration.js'
+import { isObject } from '../api/values/objects.js'
 import { crmKinds, pushModes } from '../crm/connector.js'
 import { type CrmName, crmNames } from '../runs/output/crm-names.js'
 
@@ -70,11 +71,20 @@ export const inputKinds = {
 const onlyIf = () => text().optional().describe('A condition in CEL: other rows pass by this step')
 
 /** Where a request goes, by its method. */
-const requestTo = (what: string) => ({
-  post: address().optional().describe(`Where ${what}, with POST`),
-  put: address().optional().describe(`Where ${what}, with PUT`),
-  patch: address().optional().describe(`Where ${what}, with PATCH`),
+const requestTo = (what: string, to: z.ZodType<string>) => ({
+  post: to.optional().describe(`Where ${what}, with POST`),
+  put: to.optional().describe(`Where ${what}, with PUT`),
+  patch: to.optional().describe(`Where ${what}, with PATCH`),
 })
+
+/** The address of one row, which may have fields of it, but not in its host: only a known one gets the rows. */
+const addressOfRow = () =>
+  address().refine(
+    (url) => /^[^{}]*$|^https?:\/\/[^/?#{}]+[/?#]/i.test(url),
+    'may have {field} only behind its host',
+  )
+const addressOfRows = () =>
+  address().refine((url) => !url.includes('{'), 'must be the same for all rows: {field} is for a step')
 
 /** The methods of the requests of a flow. */
 export const httpMethods = ['post', 'put', 'patch'] as const
@@ -82,6 +92,19 @@ export const httpMethods = ['post', 'put', 'patch'] as const
 const hasOneMethod = (http: Readonly<Record<string, unknown>>): boolean =>
   httpMethods.filter((method) => http[method] !== undefined).length === 1
 const oneMethod = 'must have one of post, put and patch'
+
+/** Returns the address that a request goes to, whatever its method. */
+export const addressIn = (
+  http: Readonly<Partial<Record<(typeof httpMethods)[number], string | undefined>>>,
+) => httpMethods.map((method) => http[method]).find((url) => url !== undefined) ?? ''
+
+/** Returns the fields that stand in braces in a text, or in the texts of a body. */
+export function bracedFields(template: unknown): readonly string[] {
+  if (typeof template === 'string') return [...template.matchAll(bracedField)].map(([, path = '']) => path)
+  return isObject(template) || Array.isArray(template) ? Object.values(template).flatMap(bracedFields) : []
+}
+
+export const bracedField = /\{([^{}]+)\}/g
 
 /** Where the answer to a request with several rows has the answer to each: `body.results[index]`. */
 export const itemPath = /^body((?:\.[\w-]+)*)\[index\]$/
@@ -143,7 +166,7 @@ export const stepKinds = {
   http: z.strictObject({
     http: z
       .strictObject({
-        ...requestTo('rows are sent'),
+        ...requestTo('rows are sent; {field} is a field of the row', addressOfRow()),
         headers: headers(),
         body: z
           .record(z.string(), z.unknown())
@@ -181,6 +204,10 @@ export const stepKinds = {
       .refine(({ item, rows }) => item === undefined || rows !== undefined, {
         error: 'needs rows beside it',
         path: ['item'],
+      })
+      .refine(({ rows, ...http }) => rows === undefined || !addressIn(http).includes('{'), {
+        error: 'cannot stand beside an address with a {field}: each row has one of its own',
+        path: ['rows'],
       }),
     only_if: onlyIf(),
   }),
@@ -235,7 +262,7 @@ export const outputKinds = {
   http: z.strictObject({
     http: z
       .strictObject({
-        ...requestTo('the rows are sent, as {"rows": […]}'),
+        ...requestTo('the rows are sent, as {"rows": […]}', addressOfRows()),
         headers: headers(),
         rows: z.int().positive().max(1_000).optional().describe('Rows of a request (default: 100)'),
       })

@@ -10,7 +10,7 @@ import { parseExpression } from '../lists/expressions.js'
 import { toCell } from '../runs/output/columns.js'
 import type { BulkRequests } from '../runs/ports.js'
 import { asFields, type FlowRow, fieldOf } from './fields.js'
-import { httpMethods, itemPath, standInId } from './format.js'
+import { addressIn, bracedField, bracedFields, httpMethods, itemPath, standInId } from './format.js'
 import { answerScope, type FlowOutput, type HttpStep } from './read.js'
 
 export interface HttpPorts {
@@ -34,7 +34,7 @@ export interface HttpPorts {
 /** Returns the method and the address of a request. */
 function requestLine(http: Readonly<Partial<Record<(typeof httpMethods)[number], string | undefined>>>) {
   const method = httpMethods.find((one) => http[one] !== undefined) ?? 'post'
-  return { method: method.toUpperCase() as 'POST' | 'PUT' | 'PATCH', url: http[method] ?? '' }
+  return { method: method.toUpperCase() as 'POST' | 'PUT' | 'PATCH', url: addressIn(http) }
 }
 
 /** Requests a second where a flow says nothing. */
@@ -57,12 +57,20 @@ function fillBody(template: unknown, row: Fields): unknown {
   if (typeof template === 'string') {
     const whole = /^\{([^{}]+)\}$/.exec(template)?.[1]
     if (whole !== undefined) return fieldOf(row, whole) ?? null
-    return template.replace(/\{([^{}]+)\}/g, (_, path: string) => toCell(fieldOf(row, path)))
+    return template.replace(bracedField, (_, path: string) => toCell(fieldOf(row, path)))
   }
   if (Array.isArray(template)) return template.map((one) => fillBody(one, row))
   if (!isObject(template)) return template
   return Object.fromEntries(Object.entries(template).map(([name, value]) => [name, fillBody(value, row)]))
 }
+
+/** Returns the field of an address that a row lacks: the request would be about something else. */
+const lackingIn = (url: string, row: Fields): string | undefined =>
+  bracedFields(url).find((path) => /^(?:\.{1,2})?$/.test(toCell(fieldOf(row, path)).trim()))
+
+/** Fills `{field}` in an address. */
+const fillAddress = (url: string, row: Fields): string =>
+  url.replace(bracedField, (_, path: string) => encodeURIComponent(toCell(fieldOf(row, path)).trim()))
 
 /** Returns the reply in place of an answer that did not come, or is about another row: whether work was done is not known. */
 const unknownReply = (error: string): Reply => ({
@@ -213,12 +221,16 @@ export async function httpCaller(ports: HttpPorts, { http }: Pick<HttpStep, 'htt
   }
   const call: RowCaller['call'] = async (_, input, { idempotencyKey, signal } = {}) => {
     const rows = (Array.isArray(input.rows) ? input.rows : [input.row]).map(asFields)
+    const [first = {}] = rows
+    const lacking = lackingIn(url, first)
+    if (lacking !== undefined)
+      return replyTo(422, { error: `The address needs ${lacking}, which the row does not have` })
     await turn(signal)
     for (const one of expected.splice(0)) askedAbout.begin(aboutRow(one))
     const key = idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }
     const contents = rows.map(contentOf)
     const content = most === undefined ? contents[0] : { rows: contents }
-    const answer = await ports.send(method, url, content, { ...key, ...headers })
+    const answer = await ports.send(method, fillAddress(url, first), content, { ...key, ...headers })
     if ('error' in answer) {
       if (answer.isRefused) throw new Refusal('flow.http_refused', { url, reason: answer.error })
       // The address may have done its work: only the same key may ask again.

@@ -50,8 +50,11 @@ import {
   shapeAfter,
 } from './fields.js'
 import {
+  addressIn,
+  bracedFields,
   type CrmSettings,
   flowFields,
+  httpMethods,
   inputKinds,
   lookupExtras,
   lookupIds,
@@ -328,9 +331,17 @@ class Reader {
           this.#checkField([...path, 'sort', ...(Array.isArray(own.sort) ? [at] : [])], field, before)
       if (own.kind === 'keep' || own.kind === 'limit' || own.kind === 'distinct' || own.kind === 'sort')
         return { step: { ...own, ...same, before }, after: before }
-      if (own.kind === 'http')
+      if (own.kind === 'http') {
+        const { body } = own.http
+        const method = httpMethods.find((one) => own.http[one] !== undefined) ?? ''
+        for (const [key, template] of [
+          [method, addressIn(own.http)],
+          ['body', body],
+        ] as const)
+          for (const field of bracedFields(template)) this.#checkField([...path, 'http', key], field, before)
         for (const [at, { when }] of (own.http.outcomes ?? []).entries())
           await this.#condition(when, [...path, 'http', 'outcomes', at, 'when'], { fields: answerScope })
+      }
       const fields =
         own.kind === 'set'
           ? await this.#computed(own, path, before)

@@ -20,6 +20,7 @@ import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.j
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
+import type { Value } from '../storage/driver/connection.js'
 import {
   Chain,
   type FlowStop,
@@ -191,14 +192,14 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     (file) => records.runs.wroteLast(known, file),
     stop.signal,
   )
-  const { runs = [] } = known ? (parseJson(known.request) as FlowRecord) : {}
+  const before: Partial<FlowRecord> = known ? (parseJson(known.request) as FlowRecord) : {}
+  const { runs = [] } = before
   const credits = await creditsOf(asked, runs, records)
   const sharedBudget = credits === undefined ? undefined : { credits, runs: [...runs] }
   const rowsOfOne = steps.map((step) =>
     step.kind === 'lookup' && step.place === 'people' ? Number(step.constants.limit) : 1,
   )
-  let orders = (): SortedOrders | undefined =>
-    known ? (parseJson(known.request) as FlowRecord).order : undefined
+  let orders = (): SortedOrders => before.order ?? {}
   const toRecord = (counts: readonly StepCount[], stopped?: FlowStop, over?: FlowRecord['over']): string => {
     const { name } = flow
     const { written } = outputs
@@ -206,7 +207,8 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const globals = asked.targetOptions
     const { searched } = asked
     const own = { flow: name, steps: counts, search, searched, rowsOfOne, written, stopped, globals }
-    return toJson({ ...own, over, order: orders(), runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
+    const order = Object.keys(orders()).length > 0 ? orders() : undefined
+    return toJson({ ...own, over, order, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
   const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
@@ -218,6 +220,13 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     files.map((path) => ({ path, isWhole: false })),
   )
   ports.onBegin(record.id)
+  const change = async (set: string, ...values: Value[]) => {
+    const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
+    await records.database.transaction(
+      (connection) => changeRun(connection, own, set, ...values),
+      `run ${record.number}`,
+    )
+  }
   let underWay = 0
   const earlier =
     since &&
@@ -235,8 +244,6 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       throw error
     })
   const stages: Stage[] = []
-  /** The first step whose run is a new one: those behind it know no rows. */
-  let firstAnew = Number.POSITIVE_INFINITY
   // Steps that ask nobody change which rows a run is about, without a run of their own.
   let between: unknown[] = []
   const openStage = async (step: RunStep): Promise<Stage> => {
@@ -257,12 +264,19 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     await holdRun(stepPorts, records.locks, own.identityKey, { of: 'run' })
     const { header, ofFile, lookup } = await lookupFor(stepPorts, step, request, leavesOut)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
-    const before = await findSame(own)
+    const earlierRun = await findSame(own)
     // What a vendor's budget has left out is asked in a new run, because it changes the rows of those behind.
-    const isLeftOut = before !== undefined && !wasFinished && (await withRoom(before)).size > 0
-    const found = isLeftOut ? undefined : before
-    if (isLeftOut) await stepPorts.target.carryBudget(before.id, input.id)
-    if (!found) firstAnew = Math.min(firstAnew, steps.indexOf(step))
+    const isLeftOut = earlierRun !== undefined && !wasFinished && (await withRoom(earlierRun)).size > 0
+    const found = isLeftOut ? undefined : earlierRun
+    if (!found) {
+      const order = Object.entries(orders()).filter(([at]) => Number(at) < steps.indexOf(step))
+      orders = () => Object.fromEntries(order)
+    }
+    if (isLeftOut) {
+      // A kill must not leave the new run with the order of the rows of the old one.
+      await change('request = ?', toRecord(before.steps ?? []))
+      await stepPorts.target.carryBudget(earlierRun.id, input.id)
+    }
     // A limit that is reached leaves the runs before it open, though the flow has finished.
     const same = found && wasFinished ? { ...found, status: 'finished' as const } : found
     const like = likeStep(flow, step)
@@ -299,19 +313,13 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     await saving
     if (!wasFinished) await save('running')
   }
-  const order = Object.fromEntries(Object.entries(orders() ?? {}).filter(([at]) => Number(at) < firstAnew))
-  const chain = new Chain(steps, stages, stop, end, lists, done, order, onSorted)
-  orders = () => (chain.order.size > 0 ? Object.fromEntries(chain.order) : undefined)
+  const chain = new Chain(steps, stages, stop, end, lists, done, orders(), onSorted)
+  orders = () => Object.fromEntries(chain.order)
   const save = async (status: Run['status'], stopped?: FlowStop) => {
-    const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
     // What a limit left over is new to the next run.
     const over = since && status === 'finished' ? Object.fromEntries(chain.over) : undefined
     const values = [status, outputs.written, records.now(), toRecord(chain.counts, stopped, over)]
-    await records.database.transaction(
-      (connection) =>
-        changeRun(connection, own, 'status = ?, done = ?, ended_at = ?, request = ?', ...values),
-      `run ${record.number}`,
-    )
+    await change('status = ?, done = ?, ended_at = ?, request = ?', ...values)
   }
   let saving: Promise<void> | undefined
   let savedAt = 0

@@ -431,10 +431,9 @@ function registerFunctions(env: Environment, doubt: { isDoubtful: boolean }): vo
     return false
   }
   const compare = (fits: (order: number) => boolean) => (one: unknown, other: unknown) => {
-    const [left, right] = [toPlain(one), toPlain(other)]
-    const isComparable = typeof left === typeof right && ['number', 'string'].includes(typeof left)
-    return isComparable
-      ? fits(left === right ? 0 : (left as string) < (right as string) ? -1 : 1)
+    const [left, right] = [toOrdered(one), toOrdered(other)]
+    return left && right && left.is === right.is
+      ? fits(left.value === right.value ? 0 : left.value < right.value ? -1 : 1)
       : mismatched()
   }
   const onText = (fits: (text: string, part: string) => boolean) => (one: unknown, other: unknown) =>
@@ -476,6 +475,22 @@ function toPlain(value: unknown): unknown {
   return isObject(value) && value.isLosslessNumber === true ? Number(String(value)) : value
 }
 
+/** Returns a value as it is compared with others that are the same; `undefined` where it has no order. */
+function toOrdered(
+  value: unknown,
+): { readonly is: string; readonly value: number | bigint | string } | undefined {
+  const plain = toPlain(value)
+  if (typeof plain === 'number' || typeof plain === 'string') return { is: typeof plain, value: plain }
+  if (plain instanceof Date) return { is: 'timestamp', value: plain.getTime() }
+  return isDuration(plain)
+    ? { is: 'duration', value: plain.seconds * 1_000_000_000n + BigInt(plain.nanos) }
+    : undefined
+}
+
+/** Whether a value is a duration of the library. */
+const isDuration = (value: unknown): value is { readonly seconds: bigint; readonly nanos: number } =>
+  isObject(value) && typeof value.seconds === 'bigint' && typeof value.nanos === 'number'
+
 /** Returns what an expression gave as JSON has it. */
 function toJsonValue(value: unknown): unknown {
   const plain = toPlain(value)
@@ -507,6 +522,8 @@ function memberOf(value: unknown, key: unknown): unknown {
 
 function isEqual(one: unknown, other: unknown): boolean {
   const [left, right] = [toPlain(one) ?? null, toPlain(other) ?? null]
+  const [first, second] = [toOrdered(left), toOrdered(right)]
+  if (first && second) return first.is === second.is && first.value === second.value
   if (!Array.isArray(left) || !Array.isArray(right)) return left === right
   return left.length === right.length && left.every((item, at) => isEqual(item, right[at]))
 }

@@ -220,6 +220,65 @@ output: { csv: out.csv }
   })
 })
 
+describe('an address with a field of the row', () => {
+  /** Notes the requests of a flow whose step has such a step line. */
+  async function requests(step: (origin: string) => string) {
+    const asked: string[] = []
+    const { origin } = closeAfterTest(
+      await answering((request: IncomingMessage, response) => {
+        asked.push(`${request.method} ${request.url}`)
+        response.end('{}')
+      }),
+    )
+    here.write(
+      'list.csv',
+      'name,domain,Ref\nA,a.example,a b/c\nB,b.example,\nC,c.example,..\nD,d.example,ü\n',
+    )
+    here.write(
+      'flow.yaml',
+      `name: flow\ninput: { csv: list.csv }\nsteps:\n  - http: { ${step(origin)}, per_second: 10000 }\n` +
+        'output: { csv: out.csv, columns: [name] }\n',
+    )
+    return asked
+  }
+
+  it('is filled for each row, and a row that lacks the field is not sent anywhere', async () => {
+    const asked = await requests((origin) => `patch: "${origin}/c/{input.Ref}?by={name}"`)
+    const { code, stderr } = await run()
+    expect(code, stderr).toBe(11)
+    expect(asked.sort()).toEqual(['PATCH /c/%C3%BC?by=D', 'PATCH /c/a%20b%2Fc?by=A'])
+    expect(stderr).toContain('2 invalid')
+  })
+
+  it.each([
+    ['of which the rows have none', '/c/{input.Reff}', 'There is no field input.Reff'],
+    ['in its host', '', 'may have {field} only behind its host'],
+    [
+      'beside several rows of a request',
+      '/c/{input.Ref}", rows: 10, item: "body.r[index]',
+      'each row has one of its own',
+    ],
+  ])('is refused %s, before anything is sent', async (_, path, says) => {
+    const asked = await requests(
+      (origin) => `put: "${path === '' ? 'http://{name}.example/' : origin + path}"`,
+    )
+    for (const verb of ['check', 'run']) {
+      const { code, stderr } = await here.run(['flow', verb, 'flow.yaml'])
+      expect([code, stderr]).toEqual([2, expect.stringContaining(says)])
+    }
+    expect(asked).toEqual([])
+  })
+
+  it('is refused for an output, which sends rows together', async () => {
+    here.write(
+      'flow.yaml',
+      'name: flow\ninput: { csv: list.csv }\nsteps: []\noutput: { http: { put: "http://127.0.0.1:9/{name}" } }\n',
+    )
+    const { code, stderr } = await here.run('flow check flow.yaml')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('must be the same for all rows')])
+  })
+})
+
 describe('an address as the output of a flow', () => {
   const output = (origin: string) => `output: { http: { post: "${origin}", rows: 10 }, columns: [name] }`
 

@@ -3,6 +3,7 @@ import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { stocked, writeList } from '../support/flows.js'
+import { launch, prospect } from '../support/processes.js'
 import { addProvider, fakeFile, fakeVendor, vendorNames } from '../support/vendors.js'
 
 const here = perTest(machine)
@@ -346,6 +347,37 @@ describe('prospect flow run', () => {
     expect(here.read('out.csv')).toBe(found)
     await go()
     expect([here.read('out.csv'), vendor.charged(), vendor.asked.get('King')]).toEqual([found, 2, 1])
+  })
+
+  it('sorts all rows anew when it was killed while a vendor was asked about those that its budget had left', async () => {
+    let onRequest = () => {}
+    const vendor = closeAfterTest(await fakeVendor(undefined, () => onRequest()))
+    const dns = closeAfterTest(await vendorNames())
+    await addProvider(here, fakeFile(vendor.origin))
+    const rows = Array.from(
+      { length: 24 },
+      (_, at) => `Ada,Ka${String.fromCharCode(97 + at)},acme.example,${at}`,
+    )
+    here.write('asked.csv', `First name,Last name,Website,Size\n${rows.join('\n')}\n`)
+    const steps =
+      '[{ contacts.enrich: { enrichment_type: [email] } }, { keep: email_source == "acmemail" }, { sort: input.Size desc }, { limit: 2 }]'
+    write(steps, 'last_name', '{ csv: asked.csv }')
+    const env = { PROSPECT_DNS: dns.address }
+    const go = (most: number) =>
+      here.run(['flow', 'run', 'flow.yaml', '--max-cost', `acmemail=${most}`], { env })
+    expect((await go(2)).code).toBe(0)
+    expect(here.read('out.csv')).toBe('last_name\nKab\nKaa\n')
+    const words = ['flow', 'run', 'flow.yaml', '--max-cost', 'acmemail=100']
+    const killed = launch(prospect, words, here.home, { ...env, PROSPECT_HOME: here.home })
+    onRequest = () => void killed.kill('SIGKILL')
+    expect((await killed).signal).toBe('SIGKILL')
+    onRequest = () => {}
+    // What the killed one had under way is lost.
+    expect((await go(100)).code).toBe(11)
+    const [sorted, charged] = [here.read('out.csv'), vendor.charged()]
+    expect(sorted).not.toBe('last_name\nKab\nKaa\n')
+    await here.run(['flow', 'run', 'flow.yaml', '--fresh'], { env })
+    expect([here.read('out.csv'), vendor.charged()]).toEqual([sorted, charged])
   })
 
   it('writes its first rows while later ones are still read', async () => {
