@@ -20,7 +20,6 @@ import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.j
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
-import type { Value } from '../storage/driver/connection.js'
 import {
   Chain,
   type FlowStop,
@@ -220,7 +219,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     files.map((path) => ({ path, isWhole: false })),
   )
   ports.onBegin(record.id)
-  const change = async (set: string, ...values: Value[]) => {
+  const change = async (set: string, ...values: (string | number)[]) => {
     const own = { number: record.number, fence: records.locks.fenceOf(identity.identityKey) }
     await records.database.transaction(
       (connection) => changeRun(connection, own, set, ...values),
