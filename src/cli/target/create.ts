@@ -154,8 +154,8 @@ function contextOf(
     const chosen = () => targetOf(globals, streams.env, settings())
     const { maxCost: most, accept, lostBefore } = globals
     const isSaid = [most, accept, lostBefore].some((one) => one !== undefined)
-    const own = shared.vendors ?? { run: shared.ids.uuid(), most, accept }
-    const vendors = isSaid || shared.vendors ? { ...own, lostBefore } : undefined
+    const own = shared.vendors ?? (isSaid ? { run: shared.ids.uuid(), most, accept } : undefined)
+    const vendors = own && { ...own, lostBefore }
     const context: Context = Object.assign(Object.create(machine) as typeof machine, {
       globals,
       notify: notifier(globals.quiet),
