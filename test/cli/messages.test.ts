@@ -27,6 +27,7 @@ it('every refusal has a sentence and an exit code for people', () => {
     meant: [],
     names: [],
     near: [],
+    parts: [],
     some: [],
     readings: [],
     scopes: [],
