@@ -1346,7 +1346,9 @@ export async function* identifiedOf(driver: Driver, run: number) {
   for await (const answers of portionsOf(atOnce, read)) yield* answers
 }
 
-const leftOutSql = `SELECT row, error FROM lookups WHERE run = ? AND state = 'not_found' AND error LIKE 'Not asked: %(budget)%'`
+/** SQL for whether a lookup found nothing, and its budget kept a data vendor from being asked. */
+export const isLeftOutByBudget = `state = 'not_found' AND error LIKE 'Not asked: %(budget)%'`
+const leftOutSql = `SELECT row, error FROM lookups WHERE run = ? AND ${isLeftOutByBudget}`
 
 /** Returns the rows of a run that nobody found, and about which one of some data vendors was not asked for its budget. */
 export const leftOutRowsOf = async (

@@ -2,7 +2,7 @@ import { type OperationId, vendorKindsOf, withoutBudgetIn } from '../../api/oper
 import type { AnswerSource, RowStatus } from '../../lookups/answer.js'
 import { countBudget, scopesOf } from '../../lookups/budgets.js'
 import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
-import { leavesOpen, lookupsMark } from '../../lookups/store.js'
+import { isLeftOutByBudget, leavesOpen, lookupsMark } from '../../lookups/store.js'
 import { type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** What makes a run the same run when it is started again. */
@@ -61,8 +61,7 @@ const columns = `number, id, known_by AS "identityKey", operation, target, works
   lost_at AS "lostAt", started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
 const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
-const withoutBudgetSql = `SELECT DISTINCT error FROM lookups
-  WHERE run = ? AND state = 'not_found' AND error LIKE 'Not asked: %(budget)%'`
+const withoutBudgetSql = `SELECT DISTINCT error FROM lookups WHERE run = ? AND ${isLeftOutByBudget}`
 const unknownSql = `SELECT 1 AS one FROM lookups WHERE run = ? AND state = 'unknown' LIMIT 1`
 // A later run of the same file, with other content or by the same command, means that this one was given up.
 const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
