@@ -12,10 +12,16 @@ const leastWaitMs = 250
 export const workErrors = {
   lost: 'The vendor does not know the work',
   late: 'The vendor did not end the work in time',
+  silent: 'The vendor sent no answer in time',
   unreachable: 'No poll was answered',
   out_of_credits: 'A poll was refused: out of credits',
   invalid_key: 'A poll was refused: invalid key',
 }
+
+/** Whether work that ended so may still be done: its vendor is asked for it again, for nothing. */
+export const isUnderWay = (error: string | null): boolean =>
+  error !== null &&
+  [workErrors.late, workErrors.unreachable, workErrors.out_of_credits, workErrors.invalid_key].includes(error)
 
 /** What became of work that a vendor accepted: its answer, or why there is none yet. */
 type PolledWork =
@@ -43,7 +49,8 @@ export async function pollWork(
     const answer = await poll(isLast ? 0 : Math.min(waitMs, leftMs))
     waitMs = toMs(every)
     if (answer === undefined) {
-      if (isLast) return { is: 'late' }
+      // What is only sent may never come.
+      if (isLast) return { is: kind.file.poll ? 'late' : 'silent' }
       continue
     }
     if (!(answer instanceof Lost) && hasArrived(answer)) return { is: 'done', answer }

@@ -45,7 +45,7 @@ import type { Subject } from './definition.js'
 import { type CheckMail, createMailCheck } from './deliverability.js'
 import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
-import { pollWork, waitOf, workErrors } from './poll.js'
+import { isUnderWay, pollWork, waitOf, workErrors } from './poll.js'
 import { identityOf, readResult, subjectOf } from './subject.js'
 import { addressFor, listenerLeaseMs } from './webhook.js'
 
@@ -354,11 +354,12 @@ class VendorDesk implements Vendors {
     if (isOld(call, now, question)) return undefined
     // What the vendor accepted is not submitted again: it may have charged for it.
     if (call.state === 'failed') return isAccepted ? { is: 'skipped', why: 'failed' } : undefined
-    // Asking for accepted work is free: the vendor may have done it since.
     if (call.state === 'unknown') {
-      if ((isAccepted && apiKey !== undefined) || (await this.#hasArrived(call)))
-        return this.#collect(question, call)
-      return isWantedAgain(call, question) ? undefined : { is: 'unknown' }
+      // Asking for accepted work is free: the vendor may have done it since.
+      const canCollect = (isAccepted && apiKey !== undefined) || (await this.#hasArrived(call))
+      const ended: Ended = canCollect ? await this.#collect(question, call) : { is: 'unknown' }
+      const last = await this.ports.store.read((tx) => findCall(tx, question.key))
+      return last && isWantedAgain(last, question) ? undefined : ended
     }
     return call.state === 'found' ? { is: 'found', fields: call.answer as Fields } : { is: 'not_found' }
   }
@@ -490,7 +491,7 @@ class VendorDesk implements Vendors {
       for (const [place, question] of questions.entries()) {
         const { key, fields } = question
         const last = await findCall(tx, key)
-        if (last && isOpen(last, now, first)) throw new Taken()
+        if (last && isOpen(last, now, question)) throw new Taken()
         const call: ProviderCall = {
           ...key,
           attempt: (last?.attempt ?? 0) + 1,
@@ -515,7 +516,7 @@ class VendorDesk implements Vendors {
         calls.push(call)
         for (const { key: of, fields: subject } of question.served) {
           const known = await findCall(tx, of)
-          if (known && isOpen(known, now, first)) continue
+          if (known && isOpen(known, now, question)) continue
           const own = { attempt: (known?.attempt ?? 0) + 1, subject, sentAs: key.kind, reserved: 0 }
           served.set(placeOf(of), { ...call, ...of, ...own })
         }
@@ -974,11 +975,10 @@ const isOld = ({ askedAt }: ProviderCall, now: number, { loaded }: Question): bo
   now - askedAt >= loaded.compiled.maxAgeMs
 
 /**
- * Whether a lost answer is asked for once more, under a new call: what the first one may have charged stays counted. Work that may
- * have been accepted is not submitted again.
+ * Whether a lost answer is asked for once more, under a new call: what the first one may have charged stays counted. Work that the
+ * vendor may still end is only polled.
  */
 const isWantedAgain = (
-  { state, vendorId, askedAt }: ProviderCall,
-  { kind, asking: { lostBefore = 0 } }: Question,
-): boolean =>
-  state === 'unknown' && vendorId === null && kind.file.submit === undefined && askedAt < lostBefore
+  { state, vendorId, error, askedAt }: ProviderCall,
+  { asking: { lostBefore = 0 } }: Question,
+): boolean => state === 'unknown' && askedAt < lostBefore && (vendorId === null || !isUnderWay(error))

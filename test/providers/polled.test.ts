@@ -45,9 +45,12 @@ const polls: Readonly<Record<string, readonly (Answer | 'cut' | 'ready')[]>> = {
   Never: [[200, { done: false }]],
 }
 
-/** A vendor that takes every piece of work for one credit, and is ready with `Never` only when it is told to be. */
+/**
+ * A vendor that takes every piece of work for one credit, and is ready with `Never` only when it is told to be. Work that is
+ * submitted once more it does.
+ */
 async function jobVendor(onRequest: (at: 'submit' | 'poll' | 'answer') => unknown = () => {}) {
-  const jobs = new Map<string, { readonly name: string; polled: number }>()
+  const jobs = new Map<string, { readonly name: string; readonly isAgain: boolean; polled: number }>()
   const submitted = new Map<string, number>()
   const isReady = new Set<string>()
   const polledElsewhere: string[] = []
@@ -63,19 +66,20 @@ async function jobVendor(onRequest: (at: 'submit' | 'poll' | 'answer') => unknow
     response.on('finish', () => onRequest('answer'))
     if (isSubmit) {
       const { last: name } = JSON.parse(body) as { last: string }
-      submitted.set(name, (submitted.get(name) ?? 0) + 1)
+      const times = (submitted.get(name) ?? 0) + 1
+      submitted.set(name, times)
       const id = `job-${jobs.size + 1}`
-      jobs.set(id, { name, polled: 0 })
-      return send(response, submits[name] ?? [202, { id }])
+      jobs.set(id, { name, isAgain: times > 1, polled: 0 })
+      return send(response, (times === 1 ? submits[name] : undefined) ?? [202, { id }])
     }
     const job = jobs.get(String(request.url?.split('/').at(-1)))
     if (!job) polledElsewhere.push(String(request.url))
-    const { name = '' } = job ?? {}
+    const { name = '', isAgain = false } = job ?? {}
     const answers = polls[name] ?? []
     const answer = answers[Math.min(job?.polled ?? 0, answers.length - 1)] ?? [404, {}]
     if (job) job.polled++
     const found: Answer = [200, { done: true, email: `${name.toLowerCase()}@acme.example` }]
-    return send(response, answer === 'ready' || isReady.has(name) ? found : answer)
+    return send(response, answer === 'ready' || isAgain || isReady.has(name) ? found : answer)
   })
   return { origin, close, submitted, isReady, polledElsewhere }
 }
@@ -186,6 +190,54 @@ it('submits work once whatever a poll answers, and asks again for what outlived 
   expect(await here.json(`contacts waterfall ${one}`)).toMatchObject({ email: 'again@acme.example' })
   await expectCounted(vendor.submitted, found.length + 5)
   expect(vendor.polledElsewhere).toEqual([])
+})
+
+it('submits once more with --retry-unknown what the vendor has lost, and only polls what it may still do', async () => {
+  const vendor = closeAfterTest(await jobVendor())
+  await here.run('init')
+  await addProvider(here, file(vendor.origin))
+  const lost = ['Gone', 'Odd', 'Unread', 'Idless', 'Lost']
+  const underWay = ['Never', 'Again', 'Faulty']
+  const all = [...lost, ...underWay]
+  here.write(
+    'people.csv',
+    `first_name,last_name,domain\n${all.map((name) => `Ada,${name},acme.example\n`).join('')}`,
+  )
+  const run = (...more: string[]) => here.run(argv(...more), { env: ownEnv() })
+  const expectAsked = async (times: number, answered: number, atRisk: number) => {
+    const counts = all.map((name) => [name, lost.includes(name) ? times : 1])
+    expect(Object.fromEntries(vendor.submitted)).toEqual(Object.fromEntries(counts))
+    const [sum] = await here.json<object[]>('ledger --provider acmejobs')
+    const calls = times * lost.length + underWay.length
+    expect(sum).toMatchObject({ calls, cost: answered, at_risk: atRisk })
+  }
+  for (const more of [[], ['--max-cost', `acmejobs=${all.length}`, '--retry-unknown']]) {
+    expect((await run(...more)).code).toBe(11)
+    expect(outcomes()).toEqual(Object.fromEntries(all.map((name) => [name, 'outcome_unknown'])))
+    // Where the budget has no room for a second question, none is put.
+    await expectAsked(1, 0, all.length)
+  }
+  const whyEmpty = async (name: string) =>
+    (await here.json<{ why_empty: string }>(`explain out.csv --row ${all.indexOf(name) + 1}`)).why_empty
+  for (const name of lost)
+    expect(await whyEmpty(name)).toBe(
+      'acmejobs may have charged, and the answer was lost: resume with --retry-unknown to ask once more, which may be charged again.',
+    )
+  for (const name of underWay)
+    expect(await whyEmpty(name)).toBe(
+      'acmejobs accepted the work, and has not answered: resume with --retry-unknown to ask for the answer again, which costs nothing.',
+    )
+  expect((await run('--retry-unknown')).code).toBe(11)
+  const answered = Object.fromEntries(lost.map((name) => [name, 'found']))
+  expect(outcomes()).toEqual({
+    ...answered,
+    ...Object.fromEntries(underWay.map((name) => [name, 'outcome_unknown'])),
+  })
+  await expectAsked(2, lost.length, all.length)
+  for (const name of underWay) vendor.isReady.add(name)
+  expect((await run('--retry-unknown')).code).toBe(0)
+  expect(outcomes()).toEqual(Object.fromEntries(all.map((name) => [name, 'found'])))
+  await expectAsked(2, all.length, lost.length)
 })
 
 it.each([

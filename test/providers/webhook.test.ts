@@ -256,6 +256,24 @@ it('leaves work to what is delivered later when it is killed, and submits it onc
   expect(await stats()).toMatchObject({ asked: 3, found: 3, cost: 3, at_risk: 0 })
 })
 
+it('submits work once more with --retry-unknown whose answer was never sent', async () => {
+  const vendor = closeAfterTest(await callingVendor())
+  await here.run('init')
+  await addProvider(here, file(vendor.origin, ', give_up: 2s'))
+  await listening(here)
+  people('King')
+  for (const _ of [1, 2]) {
+    expect((await run()).code).toBe(11)
+    expect(vendor.submitted).toEqual(['King'])
+  }
+  const again = here.run([...argv, ...types, '--retry-unknown'], { env: ownEnv() })
+  await expect.poll(() => vendor.submitted).toEqual(['King', 'King'])
+  expect(await vendor.send('King', vendor.answerTo('King'))).toBe(200)
+  expect((await again).code).toBe(0)
+  expect(emails()).toEqual(['king@acme.example'])
+  expect(await stats()).toMatchObject({ asked: 2, found: 1, unknown: 1, cost: 1, at_risk: 1 })
+})
+
 it.each([
   ['without a way for the answer', ', x: 1', 'webhook'],
   ['with a wait and nothing to poll', ', wait: 1m', 'wait and without of webhook are for a kind with poll'],

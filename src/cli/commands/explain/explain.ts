@@ -138,6 +138,7 @@ async function explainLookup(
   const [status, why] = found
     ? [found.state, await whyEmpty(context, run, row - 1, found)]
     : (unasked ?? (await notLookedUp(context, run, row - 1)))
+  const lost = found?.state === 'unknown' ? await lostByVendors(asked) : null
   const values = await valuesOf(run, body, resultNamed(run, column))
   const isBlank = column !== undefined && Object.values(values).every((value) => toCell(value) === '')
   const source = found ? sourceNames[found.source] : null
@@ -162,7 +163,8 @@ async function explainLookup(
     snapshot: snapshot ?? null,
     // What open data says is as old as its snapshot.
     age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
-    why_empty: body === stored ? (withVendors(why, asked) ?? (isBlank ? noValueNote : null)) : hiddenNote,
+    why_empty:
+      body === stored ? (withVendors(lost ?? why, asked) ?? (isBlank ? noValueNote : null)) : hiddenNote,
     providers: asked,
     values,
   }
@@ -352,6 +354,18 @@ function withVendors(why: string | null, vendors: readonly AskedVendor[] | null)
   if (why === null || lacking.length === 0) return why
   const names = lacking.map(({ provider, reason }) => `${provider} not asked: ${reason}`)
   return `${why.replace(/\.$/, '')}. ${names.join('; ')}.`
+}
+
+/** Says of a row whose outcome is unknown what asking its data vendors again does; null where none lost an answer. */
+async function lostByVendors(vendors: readonly AskedVendor[] | null): Promise<string | null> {
+  const lost = (vendors ?? []).filter(({ outcome }) => outcome === 'unknown')
+  if (lost.length === 0) return null
+  const { isUnderWay } = await import('../../../providers/poll.js')
+  const charging = lost.filter(({ reason }) => !isUnderWay(reason))
+  const namesOf = (some: typeof lost) => [...new Set(some.map(({ provider }) => provider))].join(' and ')
+  return charging.length === 0
+    ? `${namesOf(lost)} accepted the work, and has not answered: resume with --retry-unknown to ask for the answer again, which costs nothing.`
+    : `${namesOf(charging)} may have charged, and the answer was lost: resume with --retry-unknown to ask once more, which may be charged again.`
 }
 
 const isOpenState = (state: string): boolean => ['asked', 'submitted', 'unknown'].includes(state)
