@@ -2,7 +2,7 @@ import type { ASTNode, Environment } from '@marcbachmann/cel-js'
 import { type Details, Refusal } from '../api/calls/errors.js'
 import { isCountry } from '../api/values/dates.js'
 import { nearest } from '../api/values/nearest.js'
-import { isObject } from '../api/values/objects.js'
+import { isObject, once } from '../api/values/objects.js'
 import { toCountryCode } from '../identity/country.js'
 
 /** What the values of a field are, apart from null, and all texts that there are of it where those are few. */
@@ -92,14 +92,23 @@ export async function parseComputation(text: string, scope: Scope, option: strin
   }
 }
 
-async function compile(text: string, scope: Scope, option: string, as: 'condition' | 'value') {
+/** What reads expressions as they are written, and what evaluates them: making it takes longer than most expressions. */
+const library = once(async () => {
   const { Environment: Cel, ParseError } = await import('@marcbachmann/cel-js')
   const { serialize } = await import('@marcbachmann/cel-js/serialize')
+  const env = new Cel(options)
+  // Expressions are evaluated one after the other, so that one mark serves all.
+  const doubt = { isDoubtful: false }
+  registerFunctions(env, doubt)
+  return { ParseError, serialize, strict: new Cel({ ...options, limits }), env, doubt }
+})
+
+async function compile(text: string, scope: Scope, option: string, as: 'condition' | 'value') {
+  const { ParseError, serialize, strict, env, doubt } = await library()
   const refuse: Refuse = (problem, at, details) => {
     throw new Refusal(`expression.${problem}`, { option, at: at + 1, ...details })
   }
   if (Buffer.byteLength(text) > maxBytes) refuse('too_long', 0, { max: maxBytes })
-  const strict = new Cel({ ...options, limits })
   const parsed = (() => {
     try {
       return strict.parse(text)
@@ -116,9 +125,6 @@ async function compile(text: string, scope: Scope, option: string, as: 'conditio
   const place = error?.node as ASTNode | undefined
   if (!valid && (place?.op === 'call' || place?.op === 'rcall') && !textTests[place.args[0]])
     refuse('no_function', place.start, { name: place.args[0] })
-  const env = new Cel(options)
-  const doubt = { isDoubtful: false }
-  registerFunctions(env, doubt)
   const evaluate = env.parse(rewritten)
   const check = evaluate.check()
   if (!check.valid) refuse('type', error?.range?.start ?? 0, { summary: check.error?.summary })
