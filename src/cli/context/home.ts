@@ -1,4 +1,5 @@
 import {
+  type BigIntStats,
   chmodSync,
   lstatSync,
   mkdirSync,
@@ -17,7 +18,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { Refusal, systemCode } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { localPrefix } from '../../api/values/key-names.js'
-import { isObject, resultOr } from '../../api/values/objects.js'
+import { isObject, once, resultOr } from '../../api/values/objects.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context, FileUse, Home, Profile, Settings, Streams } from './context.js'
 import { Stop, shortenPath, systemReason } from './errors.js'
@@ -218,12 +219,13 @@ export function createClaims(root?: string): (home: Home, claim: Claim) => void 
   return (home, claim) => {
     const { option, path, use } = claim
     const isKey = option === '--api-key-file'
-    if (root !== undefined && !isKey && !filesOf(claim).every((file) => isInside(root, file)))
+    const places = placesOf(claim)
+    if (root !== undefined && !isKey && !places.every(({ real }) => isBelow(root, real())))
       throw new Refusal('usage.outside_root', { option, root })
-    if (use === 'write' && filesOf(claim).some((file) => isOwn(home, file)))
-      throw new Refusal('usage.own_file', { option, path })
+    if (use === 'write' && isOwn(home, places)) throw new Refusal('usage.own_file', { option, path })
     for (const other of claims) {
-      if (other.option === option || !isConflict(claim, other)) continue
+      if (other.option === option || (use === 'read' && other.use === 'read')) continue
+      if (!haveOneInCommon(places, placesOf(other))) continue
       const [output, input] = use === 'write' ? [claim, other] : [other, claim]
       const names = { option, other: other.option, output: output.option }
       const isInput = input.use === 'read'
@@ -233,42 +235,53 @@ export function createClaims(root?: string): (home: Home, claim: Claim) => void 
   }
 }
 
-function isConflict(one: Claim, other: Claim): boolean {
-  if (one.use === 'read' && other.use === 'read') return false
-  return filesOf(one).some((path) => filesOf(other).some((file) => isSameFile(path, file)))
+/** What a path leads to, which is looked up once. */
+interface Place {
+  /** The file there; `undefined` where there is nothing, or nothing that can be seen. */
+  readonly file: BigIntStats | undefined
+  /** The path without links. */
+  readonly real: () => string
 }
+
+const placeOf = (path: string): Place => ({
+  file: resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false })),
+  real: once(() => realPath(path)),
+})
 
 /** Returns the file of a claim; for an output also its temporary file, which a pipe or device does not have. */
-const filesOf = ({ path, use }: Claim): string[] =>
-  use === 'write' && (fileAt(path)?.isFile() ?? true) ? [path, `${path}.partial`] : [path]
-
-/** Whether two paths lead to one file, also to one that does not exist yet. Devices may be shared. */
-export function isSameFile(one: string, other: string): boolean {
-  const [first, second] = [fileAt(one), fileAt(other)]
-  if (!first || !second) return realPath(one) === realPath(other)
-  return !first.isCharacterDevice() && first.dev === second.dev && first.ino === second.ino
+function placesOf({ path, use }: Claim): Place[] {
+  const place = placeOf(path)
+  return use === 'write' && (place.file?.isFile() ?? true) ? [place, placeOf(`${path}.partial`)] : [place]
 }
 
-/** Whether a path leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
-function isOwn(home: Home, path: string): boolean {
+/** Whether two paths lead to one file, also to one that does not exist yet. Devices may be shared. */
+export const isSameFile = (one: string, other: string): boolean => isSame(placeOf(one), placeOf(other))
+
+function isSame({ file, real }: Place, other: Place): boolean {
+  if (!file || !other.file) return real() === other.real()
+  return !file.isCharacterDevice() && file.dev === other.file.dev && file.ino === other.file.ino
+}
+
+const haveOneInCommon = (places: readonly Place[], others: readonly Place[]): boolean =>
+  places.some((place) => others.some((other) => isSame(place, other)))
+
+/** Whether one leads to a file of this program: under its own name, a link's, or that of an open descriptor. */
+function isOwn(home: Home, places: readonly Place[]): boolean {
   const { config, credentials, engine, catalogue, state } = home
   const databases = [engine, catalogue, state].filter((place) => !isPostgres(place) && place !== ':memory:')
   const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
   const files = [config, credentials, ...databases, ...beside]
   const folders = ['locks', 'runs'].map((name) => join(dirname(state), name))
-  if (files.some((file) => isSameFile(path, file))) return true
-  return folders.some((name) => isInside(realPath(name), path))
+  if (haveOneInCommon(places, files.map(placeOf))) return true
+  return folders
+    .map((name) => realPath(name))
+    .some((root) => places.some(({ real }) => isBelow(root, real())))
 }
 
 /** Whether a path leads to a file in a folder, which is without links. */
-export function isInside(root: string, path: string): boolean {
-  const real = realPath(path)
-  return real === root || real.startsWith(join(root, sep))
-}
+export const isInside = (root: string, path: string): boolean => isBelow(root, realPath(path))
 
-/** Returns what a path leads to; `undefined` where there is nothing, or nothing that can be seen. */
-const fileAt = (path: string) =>
-  resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false }))
+const isBelow = (root: string, real: string): boolean => real === root || real.startsWith(join(root, sep))
 
 const maxLinks = 40
 
