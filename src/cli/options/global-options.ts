@@ -1,6 +1,6 @@
 import { type Command, type Help, Option } from 'commander'
 import { Refusal } from '../../api/calls/errors.js'
-import { resultOr, withoutUndefined } from '../../api/values/objects.js'
+import { once, resultOr, withoutUndefined } from '../../api/values/objects.js'
 import { crmNames } from '../../runs/output/crm-names.js'
 import { formats } from '../../runs/output/formats.js'
 import type { Context, GlobalOptions, StreamsContext } from '../context/context.js'
@@ -29,14 +29,10 @@ export function addGlobals<T extends Command>(
   { hidden = false, target = targetRows }: { hidden?: boolean; target?: readonly TargetOption[] } = {},
 ): T {
   const own = new Set(command.options.map(({ long }) => long))
-  for (const [group, options] of globals()) {
-    const isUnasked = (option: Option) =>
-      group === groups.target &&
-      option.long !== refused &&
-      !target.some((name) => name === option.attributeName())
-    for (const option of options.filter((each) => !own.has(each.long) && !isUnasked(each)))
-      command.addOption(option.helpGroup(group).hideHelp(hidden || option.long === refused))
-  }
+  const unasked = new Set(targetRows.filter((name) => !target.includes(name)).map(toFlag))
+  unasked.delete(refused)
+  for (const option of hidden ? hiddenGlobals() : shownGlobals())
+    if (!own.has(option.long) && !unasked.has(option.long ?? '')) command.addOption(option)
   return command
 }
 
@@ -88,14 +84,18 @@ export const isOfTarget = (flag: string): boolean => targetRows.some((name) => t
 /** Those of them that are recorded with a run: where it is, and nothing that is secret or about time. */
 export const targetNames = targetRows.filter((name) => !/^(?:apiKey|timeout|maxWait)/.test(name))
 
-export const globals = (): (readonly [string, Option[]])[] =>
-  (
-    [
-      [groups.output, outputs],
-      [groups.target, targets],
-      [groups.other, others],
-    ] as const
-  ).map(([group, some]) => [group, toOptions(some).map(withOwnName)] as const)
+const globals = (isHidden: boolean): readonly Option[] =>
+  Object.entries({ output: outputs, target: targets, other: others } as const).flatMap(([group, rows]) =>
+    toOptions(rows).map((option) =>
+      withOwnName(option)
+        .helpGroup(groups[group as keyof typeof groups])
+        .hideHelp(isHidden || option.long === refused),
+    ),
+  )
+
+/** Commands share them: in some areas, thirty commands have them. */
+const shownGlobals = once(() => globals(false))
+const hiddenGlobals = once(() => globals(true))
 
 /** Commander would store `--no-input` under the same name as `--input FILE`. */
 function withOwnName(option: Option): Option {
@@ -112,7 +112,7 @@ export const layoutOption = (): Option =>
     .choices(crmNames)
     .helpGroup(groups.output)
 
-const names = [...globals().flatMap(([, options]) => options), layoutOption()]
+const names = [...shownGlobals(), layoutOption()]
   .filter(({ long }) => long !== refused && long !== '--no-input')
   .map((option) => option.attributeName())
 
@@ -147,7 +147,7 @@ function lineage(command: Command): Command[] {
 
 /** Returns the words that an argv begins with, without global options and their values. */
 export function wordsOf(argv: readonly string[]): string[] {
-  const options = globals().flatMap(([, each]) => each)
+  const options = shownGlobals()
   const flagsOf = (some: readonly Option[]) => new Set(some.flatMap(({ short, long }) => [short, long]))
   const known = flagsOf(options)
   const valued = flagsOf(options.filter(({ required }) => required))
