@@ -39,9 +39,9 @@ export const outsideOf = async (vendors: Vendors | undefined, asking: Asking, so
   (await vendors?.has(asking.workspaceId)) && vendors ? { vendors, asking, source } : undefined
 
 /**
- * Asks the providers in order, type by type, until one has an acceptable answer, and counts what is to be paid. A
- * provider that fails is skipped. When all providers of a type failed, the first failure is thrown, because there may
- * be an answer. What a vendor finds costs nothing here.
+ * Asks the providers in order, type by type, until one has an acceptable answer, and counts what is to be paid. Throws
+ * when one of them fails: they read the catalogue, and one that could not be read has not said that it knows nothing.
+ * What a vendor finds costs nothing here.
  */
 export async function runWaterfall(
   providers: readonly Provider[],
@@ -135,27 +135,13 @@ interface VendorQuestion<T> {
 /** Yields the answers; the next provider is asked when the next answer is wanted. Vendors come before those that guess. */
 async function* askProviders<T>(tour: Tour, question: Question<T>, ofVendors?: VendorQuestion<T>) {
   const { providers, contact } = tour
-  const failures: unknown[] = []
-  let answered = 0
   const askOne = async function* (provider: Provider): AsyncGenerator<Sourced<T>> {
     const ask = question(provider)
-    if (!ask) return
-    try {
-      const value = await ask.call(provider, contact)
-      answered++
-      yield { value, source: provider.name, isOurs: true }
-    } catch (error) {
-      failures.push(error)
-    }
+    if (ask) yield { value: await ask.call(provider, contact), source: provider.name, isOurs: true }
   }
   for (const provider of providers) if (!provider.isGuess) yield* askOne(provider)
-  if (ofVendors)
-    for await (const found of askVendors(tour, ofVendors)) {
-      answered++
-      yield found
-    }
+  if (ofVendors) yield* askVendors(tour, ofVendors)
   for (const provider of providers) if (provider.isGuess) yield* askOne(provider)
-  if (answered === 0 && failures.length > 0) throw failures[0]
 }
 
 async function* askVendors<T>({ outside, contact, lost, skipped }: Tour, { kind, read }: VendorQuestion<T>) {
@@ -229,12 +215,8 @@ const isWanted = (
 async function identifyContact(tour: Tour): Promise<Contact> {
   const { contact } = tour
   if (contact.url && contact.firstName && contact.lastName && isEmployed(contact)) return contact
-  try {
-    for await (const known of askProviders(tour, ({ person }) => person))
-      if (known.value) return mergeContact(contact, known.value)
-  } catch {
-    // Identifying was not requested, so a failure to identify is no failure.
-  }
+  for await (const known of askProviders(tour, ({ person }) => person))
+    if (known.value) return mergeContact(contact, known.value)
   return contact
 }
 
