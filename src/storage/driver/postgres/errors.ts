@@ -12,13 +12,20 @@ const unreachable: Readonly<Record<string, string>> = reasons.unreachable
 const unusable: Readonly<Record<string, string>> = reasons.unusable
 
 /** Words of the driver, which gives some errors no code. */
-const lost = /^Connection terminated|^timeout ex|^Query read timeout|not queryable|ended by the other party/i
+const lost =
+  /^Connection terminated|^timeout ex|^Query read timeout|^Received unexpected|not queryable|ended by the other party/i
 
 const codeOf = (error: unknown): string => {
   const { code, errors } = (error ?? {}) as Coded
   // A name with several addresses fails with all of their errors in one.
   return typeof code === 'string' ? code : errors?.[0] ? codeOf(errors[0]) : ''
 }
+
+/**
+ * Classes of errors that a statement or its values are to blame for, on any server: not those of a server that has forgotten a
+ * prepared statement, or of another session.
+ */
+const isOurs = (code: string): boolean => /^(?:0A|2[123]|42|44|P0)/.test(code) && code !== '42P05'
 
 /** Whether it is about a file that is not the server's socket, like that of a certificate. */
 const isOfFile = (error: unknown): boolean =>
@@ -89,6 +96,7 @@ export function fromPostgresError(error: unknown): unknown {
   if (code === '22021' || code === '22P05')
     return new ApiError('invalid', { reason: 'Texts cannot hold the character U+0000' })
   if (!isSaid(error)) return error
+  if (!isOurs(code)) return new ApiError('storage_failed', { reason: `it refuses a statement (${code})` })
   // Its message may repeat values, so it is only the cause.
   return new Error(`PostgreSQL refused a statement (${code})`, { cause: error })
 }
@@ -115,7 +123,8 @@ function tablesReason(code: string): string | undefined {
 
 function describeError(error: unknown, code: string): string | undefined {
   if (/^08/.test(code)) return 'the connection was cut'
-  if (/^ERR_(?:SSL|TLS)_/.test(code)) return 'the encrypted connection is refused'
+  if (/^(?:ERR_(?:SSL|TLS)|CERT|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO)_/.test(code))
+    return 'the encrypted connection is refused'
   if (code !== '' || !(error instanceof Error)) return undefined
   if (/^Connection terminated due to connection timeout|^timeout ex|^Query read/.test(error.message))
     return 'it does not answer in time'
