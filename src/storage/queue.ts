@@ -29,7 +29,8 @@ export function leasesOf({ table, key, open = '1 = 1' }: LeasedTable) {
   const extendSql = perDialect(
     (dialect) => `UPDATE ${table} SET lease_until = ${endIn(dialect)} WHERE ${mine}`,
   )
-  const holdSql = perDialect(({ forUpdate }) => `SELECT 1 AS one FROM ${table} WHERE ${mine}${forUpdate}`)
+  const hasSql = `SELECT 1 AS one FROM ${table} WHERE ${mine}`
+  const holdSql = perDialect(({ forUpdate }) => hasSql + forUpdate)
   return {
     mine,
     /**
@@ -47,6 +48,9 @@ export function leasesOf({ table, key, open = '1 = 1' }: LeasedTable) {
       (free: string, lock: string) =>
         `(SELECT ${key.join(', ')} FROM ${table} WHERE ${open} AND ${condition.replace('{free}', free)}
         ${order && `ORDER BY ${order}`} LIMIT 1${lock})`,
+    /** Returns whether a token has a row, as far as what is read from knows. */
+    has: async (tx: Connection, token: string, ...of: Value[]): Promise<boolean> =>
+      (await tx.get(hasSql, ...of, token)) !== undefined,
     /** Returns whether a token still has a row, and keeps it so until the transaction ends. */
     hold: async (tx: Connection, token: string, ...of: Value[]): Promise<boolean> =>
       (await tx.get(holdSql(tx), ...of, token)) !== undefined,

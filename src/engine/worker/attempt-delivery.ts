@@ -2,8 +2,8 @@ import { isRefusal } from '../../api/calls/errors.js'
 import type { DeliveryResult } from '../../api/ports/ports.js'
 import { readEngineTime } from '../clock.js'
 import { buildBodies, findOrCreateSecrets, readValidSecrets } from '../jobs/payloads.js'
-import type { WorkerPorts } from '../jobs/progress.js'
-import { type Delivery, releaseNextDelivery, updateDelivery } from '../tables/deliveries.js'
+import { LeaseLost, type WorkerPorts } from '../jobs/progress.js'
+import { type Delivery, hasDelivery, releaseNextDelivery, updateDelivery } from '../tables/deliveries.js'
 import { countFaults, type FaultRules, faultId, takeFaults } from '../tables/faults.js'
 import { findJob } from '../tables/jobs.js'
 import { listMembers, openSuppressor } from '../tables/members.js'
@@ -35,12 +35,14 @@ export async function attemptDeliveries(
   const began = performance.now()
   const results: Result[] = []
   const { post, faults } = await createPoster(ports, claimed[0].workspaceId)
-  const bodies = readBodies(ports, claimed)
+  const bodies = readBodies(ports, claimed[0], claimed)
   while (!signal.aborted) {
     const [next, following] = claimed.slice(results.length)
     if (!next) break
     const attempted =
-      faults > 0 ? await attemptUnderFaults(ports, post, next, following) : [await post(next, bodies)]
+      faults > 0
+        ? await attemptUnderFaults(ports, post, claimed[0], next, following)
+        : [await post(next, bodies)]
     const ended = attempted.filter((result) => result !== undefined)
     // An attempt that our own stop cut off says nothing about the receiver.
     if (ended.length === 0 || (signal.aborted && ended.some(({ status }) => status === null))) break
@@ -64,12 +66,18 @@ export async function attemptDeliveries(
   return results.length
 }
 
-/** Yields the bodies of some deliveries in order, and reads several at once. */
-async function* readBodies({ store }: WorkerPorts, claimed: readonly [Delivery, ...Delivery[]]) {
-  let left: readonly Delivery[] = claimed
+/**
+ * Yields the bodies of some deliveries in order, and reads several at once. A standby that has not seen that the first
+ * delivery was taken may lack their records, which would be taken for deleted.
+ */
+async function* readBodies({ store }: WorkerPorts, head: Delivery, deliveries: readonly Delivery[]) {
+  let left = deliveries
   for (let [first, ...others] = left; first; [first, ...others] = left) {
     const next = [first, ...others] as const
-    const bodies = await store.read((tx) => buildBodies(tx, next))
+    const bodies = await store.read(async (tx) => {
+      if (!(await hasDelivery(tx, head.id, head.token ?? ''))) throw new LeaseLost()
+      return buildBodies(tx, next)
+    })
     left = left.slice(bodies.length)
     yield* bodies
   }
@@ -87,17 +95,18 @@ type Post = (
 async function attemptUnderFaults(
   ports: WorkerPorts,
   post: Post,
+  head: Delivery,
   delivery: Delivery,
   next?: Delivery,
 ): Promise<readonly (Result | undefined)[]> {
-  const send = (secrets?: readonly string[]) => post(delivery, readBodies(ports, [delivery]), secrets)
+  const send = (secrets?: readonly string[]) => post(delivery, readBodies(ports, head, [delivery]), secrets)
   const fault = delivery.attempts === 0 ? await takeFault(ports, delivery, next !== undefined) : undefined
   const { late, lose, double, badSignature, reorder } = fault?.rules ?? {}
   if (fault && late !== undefined)
     return [{ status: null, error: `Held back by the fault ${faultId(fault)}`, heldMs: late }]
   if (lose) return [{ status: null, error: null }]
   if (reorder && next) {
-    const [later] = await attemptUnderFaults(ports, post, next)
+    const [later] = await attemptUnderFaults(ports, post, head, next)
     return [await send(), later]
   }
   if (double) await send()
@@ -140,6 +149,7 @@ async function createPoster({ store, sender, clock, ids, targets }: WorkerPorts,
       const attempt = { url, workspaceId, id, timestamp: clock.now(), body, secrets: otherSecrets }
       return await sender?.send({ ...attempt, ...permitted })
     } catch (error) {
+      if (error instanceof LeaseLost) return undefined
       // The records will not come back, and the other deliveries wait for this one.
       if (isRefusal(error, 'engine.records_gone'))
         return {

@@ -3,7 +3,7 @@ import { isUnreachable } from '../../api/calls/retry.js'
 import { isPriced } from '../../api/operations/facts.js'
 import type { FoundLead, Lead } from '../../api/ports/ports.js'
 import { networkOrigin } from '../../api/values/url.js'
-import { dueWork } from '../../storage/driver/connection.js'
+import { type Connection, dueWork } from '../../storage/driver/connection.js'
 import { leaseMsOf, readEngineTime, startHeartbeat } from '../clock.js'
 import type { Used } from '../credits/cost.js'
 import { outsideOf, runWaterfall, toContactRecord } from '../handlers/waterfall.js'
@@ -27,6 +27,7 @@ import {
 import {
   type AsyncJob,
   claimJob,
+  hasJob,
   isJobDue,
   type JobPlan,
   listEnrichments,
@@ -361,6 +362,20 @@ async function doStep(given: WorkerPorts, job: AsyncJob): Promise<JobStep> {
   return plan.does === 'waterfall' ? waterfallStep(ports, job, plan) : listStep(ports, job)
 }
 
+/**
+ * Reads what a job is about. A standby that stands in while there is no primary may lag behind: if it has not seen who took the
+ * job, it may lack a part of it, and a step that finds nothing there would end the job.
+ */
+const readFor = <T>(
+  store: WorkerPorts['store'],
+  { id, token }: AsyncJob,
+  read: (tx: Connection) => Promise<T>,
+): Promise<T> =>
+  store.read(async (tx) => {
+    if (!(await hasJob(tx, id, token ?? ''))) throw new LeaseLost()
+    return read(tx)
+  })
+
 const recordsPerStep = 100
 
 async function searchStep(
@@ -397,7 +412,7 @@ async function waterfallStep(
   job: AsyncJob,
   { ask, contacts }: Extract<JobPlan, { does: 'waterfall' }>,
 ): Promise<JobStep> {
-  const enrichments = await store.read((tx) => listEnrichments(tx, job.id))
+  const enrichments = await readFor(store, job, (tx) => listEnrichments(tx, job.id))
   const providers = await source.providers()
   const { workspaceId, memberId } = job
   const outside = await outsideOf(
@@ -424,7 +439,7 @@ const companiesPerStep = 500
 const companiesAtOnce = 50
 
 async function listStep({ source, store }: WorkerPorts, job: AsyncJob): Promise<JobStep> {
-  const listed = await store.read((tx) => listCompanies(tx, job.id, job.done, companiesPerStep))
+  const listed = await readFor(store, job, (tx) => listCompanies(tx, job.id, job.done, companiesPerStep))
   const accounts: Awaited<ReturnType<WorkerPorts['source']['company']>>[] = []
   for (let from = 0; from < listed.length; from += companiesAtOnce) {
     const some = listed.slice(from, from + companiesAtOnce)

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Input } from '../../../src/api/calls/caller.js'
 import { isUnavailable } from '../../../src/api/calls/retry.js'
 import type { OperationId } from '../../../src/api/operations/table.js'
@@ -189,4 +189,49 @@ it('a lookup under a key is answered and paid once, whatever its database says a
       expect({ ...came, body: same(came.body) }, what).toEqual({ ...whole, body: same(whole.body) })
     }
   }
+})
+
+describe('a standby that stands in and lags behind', () => {
+  /** The database of a worker whose next reads, so many of them behind those that are let through, see nothing of the last moments. */
+  async function lagging(skip: number, lag: number) {
+    const empty = await openBench()
+    let reads = 0
+    const store: Driver = {
+      ...bench.store,
+      read: (work) => {
+        reads++
+        return (reads > skip && reads <= skip + lag ? empty : bench).store.read(work)
+      },
+    }
+    return { store, reads: () => reads }
+  }
+
+  it.each(kinds)('ends no work of %s for want of what it has not seen yet', async (operation, input) => {
+    bench.source.ladder = [
+      { name: 'catalogue', email: () => ({ email: 'a@known.example', status: 'valid' }) },
+    ]
+    bench.source.matches = 3
+    let skip = 0
+    for (; ; skip++) {
+      const credits = await bench.balance()
+      await bench.call(operation, input)
+      bench.clock.advance(1_000)
+      const { store, reads } = await lagging(skip, 1)
+      const { worker } = workerOf(bench, { store })
+      for (let round = 0; round < 4; round++) {
+        await worker.drain().catch(() => {})
+        bench.clock.advance(60_000)
+        await bench.expire()
+      }
+      const [job] = await bench.admin.jobs(1)
+      const deliveries = await bench.admin.deliveries({ jobId: job?.id ?? '' }, 10)
+      const came = { state: job?.state, done: job?.done, paid: credits - (await bench.balance()) }
+      const paid = operation === 'contacts.enrich' ? 3 : 0
+      const done = { 'contacts.enrich': 1, 'leads.advanced_search': 3 }[operation as string] ?? 2
+      expect(came, `read ${skip + 1}`).toEqual({ state: 'finished', done, paid })
+      expect(deliveries.every(({ state }) => state === 'delivered')).toBe(true)
+      if (reads() <= skip) break
+    }
+    expect(skip).toBeGreaterThan(3)
+  })
 })
