@@ -85,6 +85,10 @@ export async function cutConnection(to: string | number) {
       for (const pair of pairs) pair.isStranded = true
       pairs.clear()
     },
+    /** The server is too slow for whoever comes now: it says nothing to them, but goes on with all that are open. */
+    admitNobody: () => {
+      isFrozen = true
+    },
     mend: () => {
       isDown = false
       isFrozen = false

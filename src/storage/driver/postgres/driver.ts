@@ -72,7 +72,7 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const { now = Date.now, sleep = pause, chance = Math.random, schemaSuffix = '' } = options
   const hosts = await Hosts.open(url)
-  const pools = [createPool(hosts, maxReaders), createPool(hosts, maxWriters)] as const
+  const pools = [createPool(hosts, maxReaders, false), createPool(hosts, maxWriters, true)] as const
   const [readers, writers] = pools
   const close = async () => {
     hosts.close()
@@ -792,7 +792,7 @@ const types = {
 }
 
 /** Makes a pool of connections; none is opened yet. Statements may be sent before those before them are answered. */
-function createPool(hosts: Hosts, most: number): Pool {
+function createPool(hosts: Hosts, most: number, writes: boolean): Pool {
   const config: PoolConfig & { readonly pipeline: true } = {
     max: most,
     application_name: 'prospect',
@@ -805,7 +805,7 @@ function createPool(hosts: Hosts, most: number): Pool {
     types: types as unknown as NonNullable<PoolConfig['types']>,
     pipeline: true,
   }
-  const pool = hosts.pool(config)
+  const pool = hosts.pool(config, writes)
   // What a lost connection was doing fails by itself; one that is idle is replaced.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))

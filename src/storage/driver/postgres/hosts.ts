@@ -56,6 +56,8 @@ export async function listHosts(
 
 interface Connected {
   readonly at: number
+  /** Whether its transactions may write, so that it is not known what became of one whose commit is cut off. */
+  readonly writes: boolean
   /** When its transaction began; `undefined` between transactions. */
   since: number | undefined
 }
@@ -100,10 +102,10 @@ export class Hosts {
     return this.#make(config)
   }
 
-  /** Makes a pool of connections; none is opened yet. */
-  pool(config: ConstructorParameters<typeof Pool>[0]): Pool {
+  /** Makes a pool of connections, on which there may be writes; none is opened yet. */
+  pool(config: ConstructorParameters<typeof Pool>[0], writes: boolean): Pool {
     const { Pool: PgPool } = this.pg
-    const make = (own: ClientConfig) => this.#make(own)
+    const make = (own: ClientConfig) => this.#make(own, writes)
     // The pool calls it with `new`, and gets what it returns.
     const Made = function made(own: ClientConfig) {
       return make(own)
@@ -146,14 +148,14 @@ export class Hosts {
     if (connected) connected.since = since
   }
 
-  #make(config: ClientConfig): Client {
+  #make(config: ClientConfig, writes = false): Client {
     const at = this.#using?.at ?? 0
     const patience = this.#isOne ? {} : { connectionTimeoutMillis: probeMs }
     const made = new this.pg.Client({ ...config, ...patience, connectionString: this.#urls[at] })
     // One that lacks a password stays open otherwise, and the program with it, until the server has waited for a minute.
     connectionOf(made).once('error', () => cut(made))
     if (this.#isOne) return made
-    this.#connected.set(made, { at, since: undefined })
+    this.#connected.set(made, { at, writes, since: undefined })
     made.once('end', () => this.#connected.delete(made))
     this.#timer ??= setInterval(() => this.#look(), lookMs).unref()
     return made
@@ -180,7 +182,9 @@ export class Hosts {
     if (begun < this.#usedSearch && this.#using) return
     this.#usedSearch = Math.max(begun, this.#usedSearch)
     this.#using = found
-    for (const [client, { at }] of this.#connected) if (at !== found.at) cut(client)
+    // One that only stands in says nothing of the one before, which may be slow, and about to answer a commit.
+    for (const [client, { at, writes, since }] of this.#connected)
+      if (at !== found.at && (found.isWanted || !writes || since === undefined)) cut(client)
   }
 
   /**
