@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Client, ClientBase, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult } from 'pg'
+import type { Client, ClientBase, Pool, PoolClient, PoolConfig, QueryResult } from 'pg'
 import { ApiError } from '../../../api/calls/errors.js'
 import type { Awaitable } from '../../../api/values/objects.js'
 import {
@@ -39,6 +39,8 @@ export interface PostgresOptions {
   readonly replan?: boolean
   /** Passes lists as arrays made by the schema's `texts_in` and `numbers_in`, so that the planner knows their values. */
   readonly listsAsArrays?: boolean
+  /** How long a connection may stay silent while an answer is waited for. */
+  readonly answerMs?: number
   /** Where a session keeps its connection, if a pooler is in between: notifications are listened for there. */
   readonly direct?: string
 }
@@ -71,8 +73,12 @@ const writeBegin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
  */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<Driver> {
   const { now = Date.now, sleep = pause, chance = Math.random, schemaSuffix = '' } = options
+  const { answerMs = silenceMs } = options
   const hosts = await Hosts.open(url)
-  const pools = [createPool(hosts, maxReaders, false), createPool(hosts, maxWriters, true)] as const
+  const pools = [
+    createPool(hosts, { max: maxReaders, writes: false, answerMs }),
+    createPool(hosts, { max: maxWriters, writes: true, answerMs }),
+  ] as const
   const [readers, writers] = pools
   const close = async () => {
     hosts.close()
@@ -560,7 +566,7 @@ export class PostgresSession implements Session {
           task.isDirty = true
           this.#written = true
           this.#insertAdded()
-          await this.#watch(this.#open().query({ text: sql, query_timeout: longMs } as QueryConfig))
+          await this.#watch(runLong(this.#open(), sql))
         },
       },
       isDirty: () => task.isDirty || task.unanswered > 0 || this.#broken !== undefined,
@@ -723,13 +729,29 @@ export class PostgresSession implements Session {
 
 interface Socket {
   readonly writableCorked: number
+  readonly timeout?: number
   cork(): void
   uncork(): void
+  on(event: 'timeout', act: () => void): void
+  setTimeout(ms: number): void
+  destroy(error: Error): void
+}
+
+const streamOf = (client: PoolClient): Socket | undefined =>
+  (client as PoolClient & { connection?: { stream?: Socket } }).connection?.stream
+
+/** Runs statements that may take long, such as those that build indexes, on a connection that is there. */
+async function runLong(client: PoolClient, sql: string): Promise<QueryResult> {
+  await client.query('SELECT 1')
+  const stream = streamOf(client)
+  const usual = stream?.timeout ?? 0
+  stream?.setTimeout(longMs)
+  return await client.query(sql).finally(() => stream?.setTimeout(usual))
 }
 
 /** Has what is sent in the same turn leave together: each message by itself would take a call of the system, and wake the server. */
 function joinMessages(client: PoolClient): void {
-  const stream = (client as PoolClient & { connection?: { stream?: Socket } }).connection?.stream
+  const stream = streamOf(client)
   if (!stream || stream.writableCorked > 0) return
   stream.cork()
   process.nextTick(() => stream.uncork())
@@ -741,8 +763,11 @@ const keepAliveMs = 10_000
 /** How long a statement or a wait for a lock may last, and a node may stand still within a transaction. */
 const statementMs = 30_000
 const standstillMs = 15_000
-/** Longer than the server's own patience: beyond it the way to the server is cut. */
-const answerMs = statementMs + 10_000
+/**
+ * Longer than the server's own patience with a statement: beyond it the way to the server is cut. Counted from the last that
+ * was heard, since many statements may be on their way, and each waits for those before it.
+ */
+const silenceMs = statementMs + 10_000
 
 /** A node that is cut off does not keep its locks: the server ends its session after a while. */
 const session = [
@@ -792,13 +817,15 @@ const types = {
 }
 
 /** Makes a pool of connections; none is opened yet. Statements may be sent before those before them are answered. */
-function createPool(hosts: Hosts, most: number, writes: boolean): Pool {
+function createPool(
+  hosts: Hosts,
+  { max, writes, answerMs }: { readonly max: number; readonly writes: boolean; readonly answerMs: number },
+): Pool {
   const config: PoolConfig & { readonly pipeline: true } = {
-    max: most,
+    max,
     application_name: 'prospect',
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 30_000,
-    query_timeout: answerMs,
     allowExitOnIdle: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
@@ -808,7 +835,13 @@ function createPool(hosts: Hosts, most: number, writes: boolean): Pool {
   const pool = hosts.pool(config, writes)
   // What a lost connection was doing fails by itself; one that is idle is replaced.
   pool.on('error', () => {})
-  pool.on('connect', (client) => void client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    // One that is idle is closed sooner.
+    const stream = streamOf(client)
+    stream?.on('timeout', () => stream.destroy(new Error('Query read timeout')))
+    stream?.setTimeout(answerMs)
+  })
   return pool
 }
 

@@ -370,6 +370,20 @@ describe('a lost connection', () => {
     expect(await ids()).toEqual([2])
   })
 
+  it('is one that stays silent, and not one whose many statements take long together', async () => {
+    const impatient = await openPostgres(throughWay(), { answerMs: 1_000 })
+    await impatient.transaction(async (connection) => {
+      for (let at = 0; at < 15; at++)
+        await send(connection, 'INSERT INTO t (id) SELECT CAST(? AS BIGINT) FROM pg_sleep(0.1)', at)
+    })
+    expect(await ids()).toHaveLength(15)
+    way.freezeAll()
+    expect(await impatient.read((connection) => connection.get('SELECT 1 AS one'))).toEqual({ one: 1 })
+    // To build an index may take long.
+    await impatient.transaction((connection) => connection.exec('SELECT pg_sleep(1.2)'))
+    await impatient.close()
+  })
+
   it('that the server terminated runs the transaction again', async () => {
     // In a database of its own: other tests use the same server meanwhile.
     const database = await freshDatabase()
