@@ -18,6 +18,7 @@ import {
   createStatementCache,
   isConflict,
   isLost,
+  isSaid,
   isUndone,
   isUnsent,
   type Prepared,
@@ -599,6 +600,9 @@ export class PostgresSession implements Session {
     try {
       ended = await client.query('COMMIT')
     } catch (error) {
+      // A statement before it that the server refused has undone it, even if the connection ended with that.
+      const before = this.cause(undefined)
+      if (isSaid(before)) throw before
       // Unless it was certainly undone, the commit may have been done.
       throw !this.#written || isUnsent(error) || isUndone(error) ? error : new StorageFault('commit_unknown')
     }

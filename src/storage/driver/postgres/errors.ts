@@ -32,7 +32,7 @@ const isOfFile = (error: unknown): boolean =>
   /^(?:ENOENT|EACCES)$/.test(codeOf(error)) && (error as Coded).syscall !== 'connect'
 
 /** Whether the server said it; the system's and the driver's own errors have no severity. */
-const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.severity === 'string'
+export const isSaid = (error: unknown): boolean => typeof (error as Coded | null)?.severity === 'string'
 
 /** The SQLSTATE with which tables refuse changes after their database has moved; its message is the place. */
 export const movedState = 'PR001'

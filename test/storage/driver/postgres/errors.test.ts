@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
+import { nextTurn } from '../../../../src/api/values/objects.js'
+import { insertInto } from '../../../../src/storage/driver/connection.js'
 import { PostgresSession } from '../../../../src/storage/driver/postgres/driver.js'
 import {
   bindValues,
@@ -84,11 +86,8 @@ function endOf(text: string, at: number): number {
 }
 
 describe('a commit that fails', () => {
-  /** A track whose COMMIT answers this. */
-  async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
-    const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
-    const client = { query, release: () => {} } as unknown as PoolClient
-    const track = new PostgresSession({
+  const trackOver = (client: PoolClient) =>
+    new PostgresSession({
       connect: async () => client,
       prepare: createStatementCache(),
       begin: () => ({ sql: 'BEGIN' }),
@@ -96,6 +95,12 @@ describe('a commit that fails', () => {
       chance: () => 0,
       announce: () => {},
     })
+
+  /** A track whose COMMIT answers this. */
+  async function committing(answer: () => unknown, sql = 'DELETE FROM t') {
+    const query = async (text: unknown) => (text === 'COMMIT' ? answer() : { rows: [], rowCount: 1 })
+    const client = { query, release: () => {} } as unknown as PoolClient
+    const track = trackOver(client)
     await track.begin()
     await track.enter().connection.run(sql)
     return { track, ended: track.commit() }
@@ -121,6 +126,24 @@ describe('a commit that fails', () => {
       await expect((await committing(failing(error))).ended).rejects.toBe(error)
     },
   )
+
+  it('was undone when a statement before it was refused with the end of the connection', async () => {
+    const shutdown = said('57P01')
+    const answer = async (text: string) => {
+      if (text.startsWith('INSERT')) throw shutdown
+      if (text !== 'COMMIT') return { rows: [], rowCount: 1 }
+      await nextTurn()
+      throw new Error('Connection terminated unexpectedly')
+    }
+    const query = (given: string | { text: string }) => answer(typeof given === 'string' ? given : given.text)
+    const track = trackOver({ query, release: () => {} } as unknown as PoolClient)
+    await track.begin()
+    const { connection } = track.enter()
+    await connection.run('DELETE FROM t')
+    connection.add?.(insertInto('t', ['id']), 1)
+    await expect(track.commit()).rejects.toBe(shutdown)
+    expect(await track.retry(shutdown, 1)).toBe(true)
+  })
 
   it('runs again when the commit was never sent', async () => {
     const unsent = new Error('Client has encountered a connection error and is not queryable')
