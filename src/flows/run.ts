@@ -153,15 +153,15 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
   await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
   const ended = await findSame(identity)
-  /** Returns the data vendors that have a budget again for rows of a run that they had left out. */
-  const withRoom = async (run: Run, id = run.id) => {
-    const names = await records.runs.withoutBudget(run)
-    return ports.target.vendorsWithRoom({ id, operation: run.operation }, names)
+  /** Returns the data vendors that can be asked now about rows of a run, and could not. */
+  const askable = async (run: Run, id = run.id) => {
+    const names = await records.runs.vendorsNotAsked(run)
+    return ports.target.vendorsToAsk({ id, operation: run.operation }, names)
   }
   isReopened =
     ended?.status === 'finished' &&
     ((asked.retryUnknown && (await hasUnknown(records, ended))) ||
-      (await hasStep(records, ended, async (run) => (await withRoom(run)).size > 0)))
+      (await hasStep(records, ended, async (run) => (await askable(run)).size > 0)))
   const same = isReopened ? await findSame(identity) : ended
   // It ended while this command began, which would find nothing new and write that over what the other one has found.
   const finished = since ? await records.runs.list({ status: 'finished' }) : []
@@ -233,7 +233,7 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
       ports,
       records,
       pastRuns.filter(({ number }) => number < record.number),
-      async (run) => leftOutRowsOf(records.database, run.number, await withRoom(run, record.id)),
+      async (run) => leftOutRowsOf(records.database, run.number, await askable(run, record.id)),
     ))
   // After a surplus line, any earlier answer of the program may belong to another row.
   const distrusted = new Set<Run>()
@@ -264,8 +264,8 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const { header, ofFile, lookup } = await lookupFor(stepPorts, step, request, leavesOut)
     const input = { id: ports.ids.uuid(), isPiped: false, keep: () => {} }
     const earlierRun = await findSame(own)
-    // What a vendor's budget has left out is asked in a new run, because it changes the rows of those behind.
-    const isLeftOut = earlierRun !== undefined && !wasFinished && (await withRoom(earlierRun)).size > 0
+    // What a vendor could not be asked about is asked in a new run, because it changes the rows of those behind.
+    const isLeftOut = earlierRun !== undefined && !wasFinished && (await askable(earlierRun)).size > 0
     const found = isLeftOut ? undefined : earlierRun
     if (!found) {
       const order = Object.entries(orders()).filter(([at]) => Number(at) < steps.indexOf(step))

@@ -1,5 +1,5 @@
 import type { Input, RunRow } from '../api/calls/caller.js'
-import { lostIn, withoutBudgetIn } from '../api/operations/table.js'
+import { askedLaterIn, lostIn } from '../api/operations/table.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
 import {
   type Connection,
@@ -583,11 +583,11 @@ class StoredLookups {
     return { answer: answerOf(kept), source, credits: cost, kept: true, ...stored }
   }
 
-  /** Whether a data vendor was not asked about a row whose budget leaves room again. */
+  /** Whether a data vendor was not asked about a row that can be asked now. */
   #isLeftOut({ state, error }: Pick<StoredLookup, 'state' | 'error'>): boolean {
     const { askAgain } = this.options
     if (!askAgain?.size || state !== 'not_found') return false
-    return withoutBudgetIn(error).some((name) => askAgain.has(name))
+    return askedLaterIn(error).some((name) => askAgain.has(name))
   }
 
   /** Returns by row the answers of equal lookups: of this run, or of another one that is young enough. */
@@ -1346,16 +1346,16 @@ export async function* identifiedOf(driver: Driver, run: number) {
   for await (const answers of portionsOf(atOnce, read)) yield* answers
 }
 
-/** SQL for whether a lookup found nothing, and its budget kept a data vendor from being asked. */
-export const isLeftOutByBudget = `state = 'not_found' AND error LIKE 'Not asked: %(budget)%'`
-const leftOutSql = `SELECT row, error FROM lookups WHERE run = ? AND ${isLeftOutByBudget}`
+/** SQL for whether a lookup found nothing, and a data vendor was not asked. */
+export const isLeftOut = `state = 'not_found' AND error LIKE 'Not asked: %'`
+const leftOutSql = `SELECT row, error FROM lookups WHERE run = ? AND ${isLeftOut}`
 
-/** Returns the rows of a run that nobody found, and about which one of some data vendors was not asked for its budget. */
+/** Returns the rows of a run that nobody found, and about which one of some data vendors could not be asked. */
 export const leftOutRowsOf = async (
   driver: Driver,
   run: number,
   vendors: ReadonlySet<string>,
 ): Promise<readonly number[]> =>
   (await driver.read((reads) => reads.all<{ row: number; error: string }>(leftOutSql, run)))
-    .filter(({ error }) => withoutBudgetIn(error).some((name) => vendors.has(name)))
+    .filter(({ error }) => askedLaterIn(error).some((name) => vendors.has(name)))
     .map(({ row }) => row)

@@ -30,6 +30,7 @@ import {
   tokenUrlOf,
 } from './definition.js'
 import { orderScope } from './order.js'
+import { addressNow } from './webhook.js'
 
 /** What lookups may cost at a data vendor, in its own credits; `expected` is null while too little is known. */
 export interface ProviderQuote {
@@ -95,15 +96,17 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
         if (!stored) return refuseName(tx, id, name)
         return { stored, compiled: await compileStored(stored) }
       }),
-    /** Returns those of some providers whose budgets leave room for a question of a run, for any of these kinds. */
-    withRoom: (names: readonly string[], kinds: readonly string[], spending: Parameters<typeof leftFor>[1]) =>
+    /** Returns those of some providers that a run may ask for any of these kinds, within their budgets. */
+    askable: (names: readonly string[], kinds: readonly string[], spending: Parameters<typeof leftFor>[1]) =>
       reading(async (tx, { id }): Promise<ReadonlySet<string>> => {
         const found = new Set<string>()
+        const isReached = (await addressNow(tx)) !== undefined
         for (const stored of await listProviders(tx, id)) {
-          if (!stored.enabled || !names.includes(stored.name)) continue
+          if (!stored.enabled || !names.includes(stored.name) || stored.pausedUntil > clock.now()) continue
           const compiled = await compileStored(stored)
-          const costs = kinds.flatMap((kind) => compiled.kinds[kind as ProviderKind]?.most ?? [])
-          const least = Math.min(...costs)
+          const asked = kinds.flatMap((kind) => compiled.kinds[kind as ProviderKind] ?? [])
+          if (!isReached && asked.every(({ file: { webhook, poll } }) => webhook && !poll)) continue
+          const least = Math.min(...asked.map(({ most }) => most))
           if ((await leftFor(tx, spending, { stored, compiled }, least, clock.now())) >= 1)
             found.add(stored.name)
         }

@@ -18,7 +18,6 @@ import {
   insertCall,
   isHeld,
   leaseEnd,
-  listenerAddress,
   listOrders,
   listProviders,
   type ProviderCall,
@@ -47,7 +46,7 @@ import { createVendorHttp, type VendorHttp } from './http.js'
 import { type CompiledOrder, compileOrders, orderFor } from './order.js'
 import { isUnderWay, pollWork, waitOf, workErrors } from './poll.js'
 import { identityOf, readResult, subjectOf } from './subject.js'
-import { addressFor, listenerLeaseMs } from './webhook.js'
+import { addressFor, addressNow } from './webhook.js'
 
 interface VendorPorts {
   readonly store: Driver
@@ -955,8 +954,6 @@ async function createBreaker() {
         .catch(() => {}),
   }
 }
-
-const addressNow = (tx: Connection) => listenerAddress(tx, listenerLeaseMs)
 
 /** How long the answer to accepted work may be on its way before it is polled, too. */
 const quietMs = ({ file: { webhook, poll } }: CompiledKind): number =>

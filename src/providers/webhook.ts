@@ -9,17 +9,21 @@ import {
   dropListener,
   extendListener,
   listCallsOf,
+  listenerAddress,
   listProviders,
   putListener,
   updateCall,
 } from '../engine/tables/providers.js'
-import type { Driver } from '../storage/driver/connection.js'
+import type { Connection, Driver } from '../storage/driver/connection.js'
 import { compileStored } from './compile.js'
 import type { KindFile, ProviderFile, Signature } from './definition.js'
 
 /** How long a program that receives webhooks is believed to run after its last sign of life, and how often it gives one. */
-export const listenerLeaseMs = 30_000
+const listenerLeaseMs = 30_000
 const signMs = listenerLeaseMs / 3
+
+/** Returns where vendors reach a program now; `undefined` where they reach none. */
+export const addressNow = (tx: Connection) => listenerAddress(tx, listenerLeaseMs)
 
 /** What the paths of vendors' deliveries begin with, behind that of the address. */
 export const vendorPath = receiverPath('vendors/')

@@ -135,7 +135,7 @@ export async function hashOfFile(path: string): Promise<string> {
 
 /**
  * Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do, or one that is
- * resumed by its id where asking again costs nothing, or data vendors have a budget for rows again that it had left out. One that
+ * resumed by its id where asking again costs nothing, or data vendors can be asked about rows that could not be. One that
  * began before `notBefore` is not written again, since its answers are out of date.
  */
 export async function findKnown(
@@ -144,14 +144,14 @@ export async function findKnown(
   runs: Runs,
   notBefore: number,
   isFree: () => Promise<boolean>,
-  hasRoom: (run: Run) => Promise<boolean>,
+  hasMore: (run: Run) => Promise<boolean>,
 ): Promise<KnownRun | undefined> {
   const known = await findRun(request, identity, runs)
   if (known && isOutdated(known, notBefore) && !request.run) return undefined
   if (known?.status !== 'finished') return known
   const isAsked = request.choices.retryUnknown || (request.run !== undefined && (await isFree()))
   if (isAsked && (await runs.hasUnknown(known))) return { ...known, status: 'stopped', onlyUnknown: true }
-  return (await hasRoom(known)) ? { ...known, status: 'stopped', onlyLeftOut: true } : known
+  return (await hasMore(known)) ? { ...known, status: 'stopped', onlyLeftOut: true } : known
 }
 
 /** Whether a run is not written again, since its answers are out of date. */

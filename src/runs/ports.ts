@@ -129,8 +129,8 @@ export interface BatchTarget {
   bulk(run: string): Promise<BulkRequests | undefined>
   /** Returns the columns of files that rows are asked with, beside the fields of their requests. */
   columns(): Promise<readonly string[]>
-  /** Returns those of some data vendors whose budgets leave room for a question of a run. */
-  vendorsWithRoom(run: Pick<Run, 'id' | 'operation'>, names: readonly string[]): Promise<ReadonlySet<string>>
+  /** Returns those of some data vendors that a run may ask now. */
+  vendorsToAsk(run: Pick<Run, 'id' | 'operation'>, names: readonly string[]): Promise<ReadonlySet<string>>
   /** Counts what a run has spent at data vendors in the budget of the one that goes on for it. */
   carryBudget(from: string, to: string): Promise<void>
 }

@@ -96,10 +96,9 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // The engine of this machine charges nothing twice, and asks its data vendors only for what they have accepted.
   const isFree = async () => (await ports.target.caller()).supportsIdempotency === undefined
   // Rows of unknown outcome are asked again in the run that sent them, however old its other answers may be.
-  const askAgain = async (run: Run) =>
-    ports.target.vendorsWithRoom(run, await records.runs.withoutBudget(run))
-  const hasRoom = async (run: Run) => (await askAgain(run)).size > 0
-  const known = await findKnown(own, identity, records.runs, notBefore, isFree, hasRoom)
+  const askAgain = async (run: Run) => ports.target.vendorsToAsk(run, await records.runs.vendorsNotAsked(run))
+  const hasMore = async (run: Run) => (await askAgain(run)).size > 0
+  const known = await findKnown(own, identity, records.runs, notBefore, isFree, hasMore)
   const compared = await openComparison(ports, own, records, identity, known, lookup)
   // A quote says what it would cost, and how far what may be spent goes.
   const budget = dryRun ? {} : budgetOfRun(own.choices, known)

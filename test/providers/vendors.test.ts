@@ -901,6 +901,42 @@ describe('a batch over vendors', () => {
     },
   )
 
+  it.each([
+    [429, 'when it has credits again', 'file'],
+    [401, 'when its key is right', 'file'],
+    [429, 'when it has credits again', 'flow'],
+  ] as const)(
+    'that answered %d is asked %s by the same command of a %s, about what it could not be asked',
+    async (status, when, kind) => {
+      let isRefusing = true
+      const vendor = await withVendor(undefined, (row, times, response, charge) =>
+        isRefusing && row !== 'King0'
+          ? response.writeHead(status).end('{}')
+          : byName(row, times, response, charge),
+      )
+      here.write('people.csv', peopleCsv([...numbered(4, 'King'), 'Nobody']))
+      const steps = 'steps: [contacts.enrich: { enrichment_type: [email] }, keep: email != null]'
+      here.write('flow.yaml', `name: x\ninput: { csv: people.csv }\n${steps}\noutput: { csv: out.csv }\n`)
+      const batch = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+      const again = () => run(...(kind === 'file' ? batch : 'flow run flow.yaml --yes').split(' '))
+      const found = () => here.rows('out.csv').filter((row) => row.email !== '').length
+      const enable = 'prospect providers enable vendor1, then the same command.'
+      const first = await again()
+      expect(first.stderr).toContain(`To ask it about them ${when}: ${enable}`)
+      const before = found()
+      // It is left alone for a while, so that there is nobody to ask.
+      expect((await again()).code).toBe(0)
+      expect(found()).toBe(before)
+      isRefusing = false
+      await here.json('providers', 'enable', 'vendor1')
+      const last = await again()
+      expect([last.code, last.stderr.includes('without it')]).toEqual([0, false])
+      expect([found(), vendor.charged()]).toEqual([4, 4])
+      expect((await again()).code).toBe(0)
+      expect([found(), vendor.charged()]).toEqual([4, 4])
+    },
+  )
+
   it('says in the summary of a flow and in flow show which vendor could not be asked', async () => {
     await withVendors([(_, __, response) => response.writeHead(429).end('{}')])
     here.write('people.csv', peopleCsv(['King']))
@@ -936,7 +972,7 @@ describe('a batch over vendors', () => {
     expect(again.stderr).toContain('its output is written again, and nothing is spent')
     expect([vendor.charged(), found()]).toEqual([4, 4])
     const { stderr } = await run(...line, '--max-cost', 'vendor1=10')
-    expect(stderr).toContain('only its rows that the budget of a data vendor left out are looked up again')
+    expect(stderr).toContain('only its rows about which a data vendor could not be asked are looked up again')
     expect([vendor.charged(), found() >= 10]).toEqual([10, true])
     const [{ id = '' } = {}] = await here.json<{ id: string }[]>('runs', 'list')
     expect((await run(...line, '--max-cost', 'vendor1=20')).stderr).not.toContain('has used its budget')

@@ -457,9 +457,11 @@ export const needsWords = 'it needs '
 export const notAskedText = (vendors: readonly SkippedVendor[]): string =>
   vendors.map(({ provider, reason }) => `${provider} (${reason.replaceAll('_', ' ')})`).join(', ')
 
-/** Returns the vendors that were not asked because their budget was used up, of what names those that were not asked. */
-export const withoutBudgetIn = (text: string | null): readonly string[] =>
-  [...(text ?? '').matchAll(/([\w-]+) \(budget\)/g)].map(([, name = '']) => name)
+const passing = /([\w-]+) \((?:budget|out of credits|invalid key|no key|rate limited|failing|no webhook)\)/g
+
+/** Returns the vendors that may be asked another day, of what names those that were not asked. */
+export const askedLaterIn = (text: string | null): readonly string[] =>
+  [...(text ?? '').matchAll(passing)].map(([, name = '']) => name)
 
 /** Returns whether the text of a 400 says that a lookup found nothing. */
 export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)

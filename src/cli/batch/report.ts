@@ -74,7 +74,7 @@ export async function showReport(
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatSuspect(report.suspect)) context.notify(line)
-  for (const one of report.not_asked) context.notify(`${formatSkipped(one)}${hintOfBudget(context, one)}`)
+  for (const one of report.not_asked) context.notify(`${formatSkipped(one)}${hintOfSkipped(context, one)}`)
   for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
@@ -192,14 +192,25 @@ export function formatSkipped({ provider, reason, rows }: SkippedRows): string {
   return `${provider} ${why}: ${countRows(rows)} went on without it.`
 }
 
-/** Returns how rows are asked about that a budget has left out; nothing where it was for another reason. */
-export function hintOfBudget({ globals }: Context, { provider, reason }: SkippedRows): string {
-  if (reason !== 'budget') return ''
-  const isOfRun = globals.maxCost?.[provider] !== undefined
-  const [when, more] = isOfRun
-    ? ['', ` with a higher --max-cost ${provider}=N`]
-    : [' once it has one again', '']
-  return ` To ask it about them${when}: the same command${more}. Nothing is paid again.`
+/** When the same command asks a data vendor again, by the reason why it was not asked. */
+const askedOnce: Readonly<Record<string, (name: string, isOfRun: boolean) => string>> = {
+  budget: (name, isOfRun) =>
+    isOfRun
+      ? `: the same command with a higher --max-cost ${name}=N. Nothing is paid again.`
+      : ' once it has one again: the same command. Nothing is paid again.',
+  out_of_credits: (name) =>
+    ` when it has credits again: prospect providers enable ${name}, then the same command.`,
+  invalid_key: (name) => ` when its key is right: prospect providers enable ${name}, then the same command.`,
+  no_key: () => ' once this machine has its key: the same command.',
+  rate_limited: () => ' later: the same command.',
+  failing: () => ' later: the same command.',
+  no_webhook: () => ' while that runs: the same command.',
+}
+
+/** Returns how a data vendor is asked about rows that went on without it; nothing where it would not be. */
+export function hintOfSkipped({ globals }: Context, { provider, reason }: SkippedRows): string {
+  const when = askedOnce[reason]?.(provider, globals.maxCost?.[provider] !== undefined)
+  return when === undefined ? '' : ` To ask it about them${when}`
 }
 
 /** Returns what a run says of answers that may be those to other requests. */

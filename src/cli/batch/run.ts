@@ -19,7 +19,7 @@ import { databaseOptionOf } from '../options/values.js'
 import { canDraw, progressParts, startProgress } from '../output/progress.js'
 import { chooseEncoding, confirmDespite } from '../output/prompt.js'
 import { countRows, formatCredits, formatId, formatNumber, oneLine } from '../output/text.js'
-import { notifySourceOfRun, openOwnEngine, vendorBudgets } from '../target/local-target.js'
+import { notifySourceOfRun, openOwnEngine, vendorsOfRuns } from '../target/local-target.js'
 import { answersFrom } from '../target/required-records.js'
 import { memberEmail, profileName, targetIn, targetName, workspaceName } from '../target/resolve-target.js'
 import { chooseMapping, describeMapping, mappingView, runSentences } from './map-columns.js'
@@ -202,7 +202,7 @@ function describeKnownRun(
 ) {
   const finished = `Run ${id} is finished${isDryRun ? '. Without --dry-run,' : ':'}`
   if (onlyLeftOut)
-    return `${finished} only its rows that the budget of a data vendor left out are looked up again.`
+    return `${finished} only its rows about which a data vendor could not be asked are looked up again.`
   if (onlyUnknown) return `${finished} only its rows with an unknown outcome are sent again.`
   return status === 'finished'
     ? `${finished} its output is written again, and nothing is spent. --fresh starts a new run.`
@@ -242,7 +242,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       engine: () => openOwnEngine(context),
       bulk: (run) => bulkOptions(context, command, run),
       columns: () => context.vendorColumns(vendorKindsOf(command.operation)),
-      ...vendorBudgets(context),
+      ...vendorsOfRuns(context),
     },
   }
 }

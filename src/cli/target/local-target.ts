@@ -29,7 +29,7 @@ import {
 } from '../context/open-databases.js'
 import { isoTime } from '../options/values.js'
 import { countOf, formatNumber } from '../output/text.js'
-import { lazySender, vendorsOf } from './lazy-ports.js'
+import { lazySender, vendorPorts, vendorsOf } from './lazy-ports.js'
 import { type RemoteTarget, targetIn, targetName, workspaceName } from './resolve-target.js'
 
 /** How the engine serves and delivers, with the addresses that a workspace may deliver to. */
@@ -348,14 +348,17 @@ export async function openOwnEngine(context: Context): Promise<OwnEngine | undef
   return { name, workspace, caller: await local.caller(), apiKey: await local.apiKey() }
 }
 
-/** Returns what the budgets of the data vendors of this machine leave for runs; a server has its own. */
-export const vendorBudgets = (
+/** Returns which data vendors of this machine runs may ask; a server has its own. */
+export const vendorsOfRuns = (
   context: Context,
-): Pick<RunPorts['target'], 'vendorsWithRoom' | 'carryBudget'> => ({
-  vendorsWithRoom: async ({ id: run, operation }, names) => {
+): Pick<RunPorts['target'], 'vendorsToAsk' | 'carryBudget'> => ({
+  vendorsToAsk: async ({ id: run, operation }, names) => {
     if (!context.isLocal() || names.length === 0) return new Set()
     const kinds = vendorKindsOf({ id: operation as OperationId })
-    return (await openRegistry(context)).withRoom(names, kinds, { run, most: context.globals.maxCost })
+    const { workspaceId, askable } = await openRegistry(context)
+    const workspace = await workspaceId()
+    const withKey = names.filter((name) => vendorPorts(context).keyOf(workspace, name) !== undefined)
+    return askable(withKey, kinds, { run, most: context.globals.maxCost })
   },
   carryBudget: async (from, to) => {
     if (context.isLocal()) await (await openRegistry(context)).carryBudget(from, to)

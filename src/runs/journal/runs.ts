@@ -1,8 +1,8 @@
-import { type OperationId, vendorKindsOf, withoutBudgetIn } from '../../api/operations/table.js'
+import { askedLaterIn, type OperationId, vendorKindsOf } from '../../api/operations/table.js'
 import type { AnswerSource, RowStatus } from '../../lookups/answer.js'
 import { countBudget, scopesOf } from '../../lookups/budgets.js'
 import { forEachFree, type Hold, runLost } from '../../lookups/leases.js'
-import { isLeftOutByBudget, leavesOpen, lookupsMark } from '../../lookups/store.js'
+import { isLeftOut, leavesOpen, lookupsMark } from '../../lookups/store.js'
 import { type Driver, readNumber, type Value } from '../../storage/driver/connection.js'
 
 /** What makes a run the same run when it is started again. */
@@ -61,7 +61,7 @@ const columns = `number, id, known_by AS "identityKey", operation, target, works
   lost_at AS "lostAt", started_at AS "startedAt", ended_at AS "endedAt"`
 const select = `SELECT ${columns} FROM runs WHERE forgotten = 0`
 const lockSql = 'SELECT 1 AS one FROM run_locks WHERE name = ? AND token = ?'
-const withoutBudgetSql = `SELECT DISTINCT error FROM lookups WHERE run = ? AND ${isLeftOutByBudget}`
+const leftOutSql = `SELECT DISTINCT error FROM lookups WHERE run = ? AND ${isLeftOut}`
 const unknownSql = `SELECT 1 AS one FROM lookups WHERE run = ? AND state = 'unknown' LIMIT 1`
 // A later run of the same file, with other content or by the same command, means that this one was given up.
 const inTheWay = `file = ? AND operation = ? AND target = ? AND file_hash <> ?
@@ -274,16 +274,14 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
       (await driver.read((connection) => connection.get(unknownSql, number))) !== undefined,
-    /** Returns the data vendors whose budgets have left rows of a run out that nobody else found. */
-    withoutBudget: async ({
+    /** Returns the data vendors that could not be asked about rows of a run that nobody else found. */
+    vendorsNotAsked: async ({
       number,
       operation,
     }: Pick<Run, 'number' | 'operation'>): Promise<readonly string[]> => {
       if (vendorKindsOf({ id: operation as OperationId }).length === 0) return []
-      const errors = await driver.read((connection) =>
-        connection.all<{ error: string }>(withoutBudgetSql, number),
-      )
-      return [...new Set(errors.flatMap(({ error }) => withoutBudgetIn(error)))]
+      const errors = await driver.read((connection) => connection.all<{ error: string }>(leftOutSql, number))
+      return [...new Set(errors.flatMap(({ error }) => askedLaterIn(error)))]
     },
     /** Forgets a run. Its answers stay in the store, and credits that it holds count for the day of `now`. */
     forget: ({ number }: Run, now: number) =>

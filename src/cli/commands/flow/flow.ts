@@ -17,7 +17,7 @@ import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.j
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
-import { formatSkipped, formatSuspect, hintOfBudget } from '../../batch/report.js'
+import { formatSkipped, formatSuspect, hintOfSkipped } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
@@ -316,7 +316,7 @@ async function showReport(
     const what = failed === 0 ? 'Invalid' : invalid === 0 ? 'Failed' : 'Invalid or failed'
     for (const line of formatReasons(reasons[at] ?? [])) context.notify(oneLine(`${what}: ${line}`))
     for (const vendor of step.not_asked ?? [])
-      context.notify(`${formatSkipped(vendor)}${hintOfBudget(context, vendor)}`)
+      context.notify(`${formatSkipped(vendor)}${hintOfSkipped(context, vendor)}`)
     for (const line of formatSuspect(step.suspect)) context.notify(line)
   }
   const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
