@@ -1,6 +1,13 @@
 import type { Asking } from '../api/ports/ports.js'
 import { isoDay } from '../api/values/dates.js'
-import { readSpent, type StoredProvider } from '../engine/tables/providers.js'
+import {
+  dropCall,
+  type ProviderCall,
+  readSpent,
+  type StoredProvider,
+  spendBudget,
+  updateCall,
+} from '../engine/tables/providers.js'
 import type { Connection } from '../storage/driver/connection.js'
 import { type CompiledProvider, micros } from './compile.js'
 
@@ -19,6 +26,26 @@ export function budgetsOf({ run, most, others }: Spending, { stored, compiled }:
     { of: run, limit: limitOf(most?.[stored.name] ?? others) },
     { of: `day ${isoDay(now)}`, limit: limitOf(compiled.file.max_cost_per_day) },
   ]
+}
+
+/** What came of a call. */
+export type Ending = Pick<ProviderCall, 'state' | 'cost'> & Partial<Pick<ProviderCall, 'answer' | 'error'>>
+
+/** Keeps how a call ended, or forgets one that the vendor did not take, and corrects what was held where its cost is known. */
+export async function endCall(
+  tx: Connection,
+  call: ProviderCall,
+  budgets: ReturnType<typeof budgetsOf>,
+  ending: Ending | undefined,
+  answeredAt: number,
+): Promise<void> {
+  const isEnded = ending
+    ? await updateCall(tx, call, { ...ending, answeredAt })
+    : (await dropCall(tx, call)) > 0
+  if (!isEnded || ending?.state === 'unknown') return
+  const { workspaceId, provider, reserved } = call
+  for (const { of } of budgets)
+    await spendBudget(tx, { workspaceId, provider, run: of }, (ending?.cost ?? 0) - reserved)
 }
 
 /** Returns for how many rows that cost at most so many millionths the budgets suffice. */

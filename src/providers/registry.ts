@@ -6,21 +6,27 @@ import { isSecret } from '../api/webhooks/signature.js'
 import { createResolver } from '../client/resolver.js'
 import { destinationOf } from '../client/ssrf-guard.js'
 import { inCurrent } from '../engine/admin/workspaces.js'
+import { listMembers } from '../engine/tables/members.js'
 import {
   carryBudget,
   dropProvider,
+  insertCall,
+  leaseEnd,
   listOrders,
   listProviders,
+  newCall,
+  type ProviderCall,
   type ProviderOrder,
   putOrder,
   putProvider,
   type StoredProvider,
+  spendBudget,
   sumCalls,
   updateProvider,
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
-import { leftFor } from './budgets.js'
+import { budgetsOf, type Ending, endCall, leftFor } from './budgets.js'
 import { type CompiledProvider, compileProvider, compileStored, micros } from './compile.js'
 import {
   type ProviderFile,
@@ -111,6 +117,30 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
             found.add(stored.name)
         }
         return found
+      }),
+    /**
+     * Records a request that belongs to no run, in the budget of its day, before it is sent. Returns what keeps how it ended;
+     * `undefined` where the budget does not suffice.
+     */
+    begin: (
+      { stored: { name: provider }, compiled }: Parameters<typeof budgetsOf>[1],
+      question: Pick<ProviderCall, 'kind' | 'identity' | 'subject' | 'reserved'>,
+      leaseMs: number,
+    ) =>
+      writing(async (tx, { id: workspaceId }) => {
+        const askedAt = clock.now()
+        const run = question.identity
+        const budgets = budgetsOf({ run }, { stored: { workspaceId, name: provider }, compiled }, askedAt)
+        for (const { of, limit } of budgets)
+          if (!(await spendBudget(tx, { workspaceId, provider, run: of }, question.reserved, limit)))
+            return undefined
+        const [owner] = await listMembers(tx, workspaceId)
+        const memberId = owner?.id ?? ''
+        const leaseUntil = await leaseEnd(tx, leaseMs)
+        const call = newCall({ ...question, workspaceId, provider, memberId, run, askedAt, leaseUntil })
+        await insertCall(tx, call)
+        return (ending: Ending | undefined) =>
+          writing((ended) => endCall(ended, call, budgets, ending, clock.now()))
       }),
     /** Counts what a run has spent in the budget of the one that goes on for it. */
     carryBudget: (from: string, to: string): Promise<void> =>

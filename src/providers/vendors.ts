@@ -11,7 +11,6 @@ import { createResolver } from '../client/resolver.js'
 import {
   type CallKey,
   countInFlight,
-  dropCall,
   dropDelivery,
   findCall,
   findDelivery,
@@ -20,6 +19,7 @@ import {
   leaseEnd,
   listOrders,
   listProviders,
+  newCall,
   type ProviderCall,
   postpone,
   type StoredProvider,
@@ -31,7 +31,7 @@ import {
 import { AskedAbout, questionOf } from '../identity/asked-about.js'
 import { type Connection, type Driver, isStorageFault } from '../storage/driver/connection.js'
 import { lackingText } from './asked.js'
-import { budgetsOf, leftFor } from './budgets.js'
+import { budgetsOf, type Ending, endCall, leftFor } from './budgets.js'
 import {
   type CompiledKind,
   type CompiledProvider,
@@ -112,8 +112,6 @@ interface Claimed {
 type Ended = Omit<VendorReply, 'name'>
 
 /** How a call ended, to be kept. */
-type Ending = Pick<ProviderCall, 'state' | 'cost'> & Partial<Pick<ProviderCall, 'answer' | 'error'>>
-
 /** How far a request brought a question: the vendor put it off or accepted it, another process has it, or it ended. */
 type Step = Ended | 'again' | 'limited' | 'submitted' | 'taken'
 
@@ -491,27 +489,19 @@ class VendorDesk implements Vendors {
         const { key, fields } = question
         const last = await findCall(tx, key)
         if (last && isOpen(last, now, question)) throw new Taken()
-        const call: ProviderCall = {
+        const call = newCall({
           ...key,
           attempt: (last?.attempt ?? 0) + 1,
-          state: 'asked',
           subject: fields,
-          vendorId: null,
           place,
           ofRows: questions.length,
-          answer: null,
-          error: null,
           webhook: token ?? null,
-          delivery: null,
-          sentAs: null,
-          cost: 0,
           reserved: mostOf(question),
           memberId,
           run,
           askedAt: now,
-          answeredAt: null,
           leaseUntil,
-        }
+        })
         calls.push(call)
         for (const { key: of, fields: subject } of question.served) {
           const known = await findCall(tx, of)
@@ -686,15 +676,9 @@ class VendorDesk implements Vendors {
         const row = rowOf(question, call)
         const endings = oneCost(group.map((one) => endingFor?.(one.asked, one.call, row)))
         for (const [n, { call: one }] of group.entries()) {
-          const ending = endings[n]
-          const isEnded = ending
-            ? await updateCall(tx, one, { ...ending, answeredAt })
-            : (await dropCall(tx, one)) > 0
-          if (!isEnded || ending?.state === 'unknown') continue
-          const { workspaceId, provider, run, askedAt, reserved } = one
           const { loaded, asking } = question
-          for (const { of } of budgetsOf({ ...asking, run }, loaded, askedAt))
-            await spendBudget(tx, { workspaceId, provider, run: of }, (ending?.cost ?? 0) - reserved)
+          const budgets = budgetsOf({ ...asking, run: one.run }, loaded, one.askedAt)
+          await endCall(tx, one, budgets, endings[n], answeredAt)
         }
         if (call.webhook !== null) await dropDelivery(tx, call.webhook)
       }

@@ -458,7 +458,7 @@ describe('an answer of a vendor', () => {
     const test = 'providers test own --first-name Ada --last-name King --domain acme.example'
     expect(await here.json(test)).toMatchObject({ answer: { status: 200 }, cost: 1 })
     expect(await find('King')).toMatchObject({ email: 'king@acme.example', email_source: 'own' })
-    expect(await here.json('providers stats')).toMatchObject([{ found: 1, cost: 1, at_risk: 0 }])
+    expect(await here.json('providers stats')).toMatchObject([{ found: 2, cost: 2, at_risk: 0 }])
   })
 
   it.each([
@@ -605,6 +605,23 @@ describe('a vendor', () => {
   ])('gets no more of its credits in a day than its file permits, %s', async (_, name) => {
     const vendor = await withVendor((file) => `max_cost_per_day: 3\n${file}`)
     await batch(numbered(8, name))
+    const [row] = await batch(['Late'])
+    expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
+  })
+
+  it('is tested within the budget of its day, and what that costs is in the ledger', async () => {
+    const vendor = await withVendor((file) => `max_cost_per_day: 3\n${file}`)
+    const test = (name: string) => run('providers', 'test', 'vendor1', '--json', ...person(name))
+    for (const name of ['King', 'Nobody', 'Lost', 'Broke', 'Queen']) await test(name)
+    const ledger = await here.json<object[]>('ledger', '--by', 'provider')
+    expect([vendor.charged(), ledger]).toEqual([
+      3,
+      [expect.objectContaining({ provider: 'vendor1', calls: 4, cost: 2, at_risk: 1 })],
+    ])
+    expect(errorOf(await test('Late'))).toMatchObject({
+      exit_code: 12,
+      error: 'A test of vendor1 may cost 1, which is more than max_cost_per_day of its file leaves today.',
+    })
     const [row] = await batch(['Late'])
     expect([vendor.charged(), row?._error]).toEqual([3, 'Not asked: vendor1 (budget)'])
   })

@@ -153,6 +153,29 @@ export const updateCall = async (
   change: Partial<ProviderCall>,
 ): Promise<boolean> => (await callTable.update(tx, change, ofOpen, ...keyOf(call), call.attempt)) > 0
 
+/** Returns a call that is about to be made: the first about what it asks, and alone in its request, where nothing else is given. */
+export const newCall = (
+  given: Pick<
+    ProviderCall,
+    keyof CallKey | 'subject' | 'reserved' | 'memberId' | 'run' | 'askedAt' | 'leaseUntil'
+  > &
+    Partial<ProviderCall>,
+): ProviderCall => ({
+  attempt: 1,
+  state: 'asked',
+  vendorId: null,
+  place: 0,
+  ofRows: 1,
+  answer: null,
+  error: null,
+  webhook: null,
+  delivery: null,
+  sentAs: null,
+  cost: 0,
+  answeredAt: null,
+  ...given,
+})
+
 const endSql = perDialect(({ now }) => `SELECT ${now} + CAST(? AS BIGINT)`)
 
 /** Returns when a lease that begins now and is so long ends, by the clock of the database. */

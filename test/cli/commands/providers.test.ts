@@ -121,19 +121,19 @@ describe('providers with a vendor', () => {
     expect(stats).toMatchObject({
       provider: 'acmemail',
       kind: 'email',
-      asked: 3,
-      found: 1,
+      asked: 4,
+      found: 2,
       not_found: 1,
       unknown: 1,
-      hit_rate: 50,
-      cost: 1,
+      hit_rate: 66.7,
+      cost: 2,
       at_risk: 1,
     })
     expect(await here.json('ledger --by provider,member')).toMatchObject([
-      { provider: 'acmemail', member: 'me@localhost', calls: 3, credits: 0, cost: 1, at_risk: 1 },
+      { provider: 'acmemail', member: 'me@localhost', calls: 4, credits: 0, cost: 2, at_risk: 1 },
     ])
     expect(await here.json('ledger --provider acmemail')).toMatchObject([
-      { provider: 'acmemail', operation: 'email', run: null, calls: 3, cost: 1 },
+      { provider: 'acmemail', operation: 'email', run: null, calls: 4, cost: 2 },
     ])
     expect(await here.json('ledger --provider other')).toEqual([])
     expect(await here.json('ledger --by day')).toEqual([])

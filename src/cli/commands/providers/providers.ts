@@ -290,7 +290,8 @@ async function openProvider(context: Context, name: string) {
   for (const secret of hasClient ? [...secrets, splitClient(key ?? '')[1]] : secrets) context.conceal(secret)
   const http = createVendorHttp(context.clock)
   context.onClose(() => http.close())
-  return { compiled, key, http, target: { file: compiled.file, allow: stored.allow, key: key ?? '' } }
+  const target = { file: compiled.file, allow: stored.allow, key: key ?? '' }
+  return { registry, stored, compiled, key, http, target }
 }
 
 const testCommand: CommandFactory = ({ command }) =>
@@ -308,7 +309,7 @@ const testCommand: CommandFactory = ({ command }) =>
       ],
     })
     .printResult(async (context, { args: [name = ''], options }) => {
-      const { compiled, key, http, target } = await openProvider(context, name)
+      const { registry, stored, compiled, key, http, target } = await openProvider(context, name)
       const { file } = compiled
       const { column = [], ...given } = options as Readonly<Record<string, string | undefined>> & {
         readonly column?: readonly string[]
@@ -348,15 +349,25 @@ const testCommand: CommandFactory = ({ command }) =>
         const { text, ...said } = await http.send(to, one, compiled.timeoutMs)
         return said
       }
-      const refuse = (error: unknown): never => {
-        const { message, sent } = asLost(error)
-        throw new Refusal('provider.no_answer', { name, reason: message, sent })
-      }
       const { pollWork } = await import('../../../providers/poll.js')
       const { endingOf, isResultOf, readAnswer, asLost } = await import('../../../providers/vendors.js')
       const asked = { kind, key: { kind: word }, fields }
       const sent = { identity: '1', place: 0, ofRows: 1, reserved: kind.most }
-      let answer = await send(request).catch(refuse)
+      const question = {
+        kind: word,
+        identity: `test ${context.ids.uuid()}`,
+        subject: fields,
+        reserved: kind.most,
+      }
+      const begin = () => registry.begin({ stored, compiled }, question, compiled.timeoutMs)
+      // What a vendor's key for tests is asked costs nobody anything.
+      const end = isFree ? async () => {} : await begin()
+      if (!end) throw new Refusal('provider.day_budget', { name, most: kind.most / micros })
+      let answer = await send(request).catch(async (error: unknown) => {
+        const { message, sent } = asLost(error)
+        await end(sent ? { state: 'unknown', error: message, cost: 0 } : undefined)
+        throw new Refusal('provider.no_answer', { name, reason: message, sent })
+      })
       const accepted = kind.file.submit ? kind.isAccepted(answer) : null
       const id = accepted ? kind.idOf(answer) : undefined
       let isResult = accepted === null || isResultOf(asked, sent, answer, id !== undefined)
@@ -377,6 +388,11 @@ const testCommand: CommandFactory = ({ command }) =>
       const isTold = outcome?.is !== 'found' && outcome?.is !== 'not_found'
       const said = accepted === null && isTold ? outcome?.is : ending?.state
       const is = said ?? (accepted === false ? (outcome?.is ?? null) : accepted ? 'unknown' : null)
+      const isOpen = is === null || is === 'unknown'
+      const isTaken = is === 'found' || is === 'not_found' || is === 'failed'
+      await end(
+        isOpen ? { state: 'unknown', cost: 0 } : isTaken ? { state: is, cost: ending?.cost ?? 0 } : undefined,
+      )
       return {
         request: { method: request.method, path: request.path, body: request.body ?? null, key: 'hidden' },
         answer: { status: answer.status, body: redactBody(context, answer.body) },
