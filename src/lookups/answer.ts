@@ -142,9 +142,9 @@ export const inProgressNote = {
 
 /** Returns the meaning of a reply; `nowMs` is real time, for a `Retry-After` that is a date. */
 export function judge(reply: Reply, operation: Operation, nowMs: number): ReplyVerdict {
+  const lost = lostIn(reply.body)
+  if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
   if (isOk(reply)) {
-    const lost = lostIn(reply.body)
-    if (lost.length > 0) return { kind: 'answer', answer: { ...unknownAnswer, body: { answers_lost: lost } } }
     return resolvesNothing(operation, reply.body)
       ? notFound(reply, reply.isSuppressed || isHiddenIn(reply.body) ? hiddenNote : null)
       : toAnswer('found', null, reply, true)

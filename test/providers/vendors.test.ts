@@ -754,24 +754,36 @@ describe('a batch over vendors', () => {
     },
   )
 
-  it('holds no credits for a row whose vendor lost its answer, as the engine does, and holds them again to ask once more', async () => {
-    const faulty: Behave = (row, times, ...rest) => byName(times < 2 ? 'Faulty' : row, times, ...rest)
-    const vendor = await withVendor(undefined, faulty)
-    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'.split(' ')
-    here.write('people.csv', peopleCsv(['King']))
-    expect((await run(...line)).code).toBe(11)
-    const held = async () =>
-      (await here.json<{ credits_reserved: number }>('runs', 'show', '--last')).credits_reserved
-    expect(await held()).toBe(0)
-    expect(await here.json('explain', 'out.csv', '--row', '1')).toMatchObject({
-      status: 'unknown',
-      credits_held: 0,
-    })
-    expect((await run(...line, '--retry-unknown', '--max-credits', '0')).code).toBe(12)
-    expect(vendor.asked.get('King')).toBe(1)
-    expect((await run(...line, '--retry-unknown', '--max-credits', '5')).code).toBe(0)
-    expect([vendor.asked.get('King'), await held()]).toEqual([2, 0])
-  })
+  it.each([
+    [
+      'contacts waterfall --enrichment-type email',
+      'King',
+      'first_name,last_name,domain\nAda,King,acme.example\n',
+    ],
+    ['leads enrich', 'King', 'first_name,last_name,domain\nAda,King,acme.example\n'],
+    ['accounts enrich', 'King', 'domain\nking.example\n'],
+  ])(
+    'of %s holds no credits for a row whose vendor lost its answer, as the engine does, and holds them again to ask once more',
+    async (command, name, csv) => {
+      const faulty: Behave = (row, times, ...rest) => byName(times < 2 ? 'Faulty' : row, times, ...rest)
+      const vendor = await withVendor(undefined, faulty)
+      const line = `${command} --csv people.csv -o out.csv --yes`.split(' ')
+      here.write('people.csv', csv)
+      expect((await run(...line)).code).toBe(11)
+      const expectHeld = async (most: number) => {
+        expect(await here.json('runs show --last')).toMatchObject({ credits_reserved: most })
+        expect(await here.json('explain people.csv --row 1')).toMatchObject({ credits_held: most })
+
+        expect(JSON.stringify(await here.json('ledger check'))).toContain(`"open":${most}`)
+      }
+      await expectHeld(0)
+      expect((await run(...line, '--retry-unknown', '--max-credits', '0')).code).toBe(12)
+      expect(vendor.asked.get(name)).toBe(1)
+      expect((await run(...line, '--retry-unknown', '--max-credits', '5')).code).toBe(0)
+      expect(vendor.asked.get(name)).toBe(2)
+      await expectHeld(0)
+    },
+  )
 
   it('asks a vendor whose answer was lost no more than its budget allows, also with --retry-unknown', async () => {
     const vendor = await withVendor()

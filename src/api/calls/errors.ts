@@ -139,8 +139,9 @@ export function errorBody(error: ApiError, operation?: Pick<Operation, 'errors'>
   const row: ErrorRow = errors[error.code]
   const coded = row.own === true && operation?.errors === 'coded'
   const base = coded ? { error: row.status, message: error.message } : { error: error.message }
-  const { not_asked } = error.details
-  const code = { ...base, ...(row.code ? { code: row.code } : {}), ...(not_asked ? { not_asked } : {}) }
+  const { not_asked, answers_lost } = error.details
+  const vendors = { ...(not_asked ? { not_asked } : {}), ...(answers_lost ? { answers_lost } : {}) }
+  const code = { ...base, ...(row.code ? { code: row.code } : {}), ...vendors }
   const { top_up_url } = error.details
   return error.code === 'insufficient_credits' && top_up_url !== undefined ? { ...code, top_up_url } : code
 }

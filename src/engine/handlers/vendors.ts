@@ -55,7 +55,7 @@ export async function answerItems<I, T extends Person | Account>(
 /** Returns what nobody knows is refused with: a lost answer may be charged. */
 export const unlessLost = (notes: VendorNotes, none: 'no_person_found' | 'no_company_found') =>
   notes.lost.size > 0
-    ? new ApiError('vendor_answer_lost', { names: [...notes.lost].join(', ') })
+    ? new ApiError('vendor_answer_lost', { names: [...notes.lost].join(', '), answers_lost: [...notes.lost] })
     : new ApiError(none, notAskedOf(notes))
 
 const notAskedOf = (notes: VendorNotes) => (notes.skipped.size > 0 ? { not_asked: notAsked(notes) } : {})
