@@ -610,7 +610,13 @@ describe('prospect mcp', () => {
   })
 
   it('names the nearest industries, takes a part of a name of one, and places of several words', async () => {
-    const { call, refused } = await connectAgent(here.home, [], { usual: true })
+    const { client, call, refused } = await connectAgent(here.home, [], { usual: true })
+    const { tools } = await client.listTools()
+    for (const { name, inputSchema } of tools.filter((tool) => /search$/.test(tool.name)))
+      expect([name, JSON.stringify(inputSchema)]).toEqual([
+        name,
+        expect.stringContaining('Industries, by id, name or a part that only one name has'),
+      ])
     const search = (given: object) => call('leads_advanced_search', { limit: 1, ...given })
     expect(await refused('accounts_search', { included_industries: ['Softwar Developmnt'] })).toMatchObject({
       error:

@@ -392,7 +392,7 @@ const companyText = 'Name, network id, domain or profile URL'
 export const companies = (description: string) =>
   of(describe(text(companyText), companyText, orNumber), description)
 export const industries = (
-  description = 'Industries, by id, name or part of a name, such as Software Development',
+  description = 'Industries, by id, name or a part that only one name has, such as Software Development',
 ) => of(industry('Id or name'), description)
 export const places = (description = 'Countries, regions or cities, by name or id') =>
   of(describe(cleanText(200, placePattern), 'Name or id', orNumber), description)
