@@ -56,7 +56,7 @@ export async function readItems(
           reader.validate(read)
         })
         if (refusal) {
-          const text = explain(refusal)
+          const text = explain(refusal, cells)
           problems.push({ line, text })
           reasons.add(text)
           await rejects?.add([{ line, cells, reason: text }])

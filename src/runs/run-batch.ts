@@ -4,6 +4,7 @@ import { isoDay } from '../api/values/dates.js'
 import { parseJson, toJson } from '../api/values/json.js'
 import { resultOr } from '../api/values/objects.js'
 import { footerNote } from '../csv/footer.js'
+import { isPlaceholder, toDomain } from '../identity/value-kinds.js'
 import { openNumbers } from '../lookups/numbers.js'
 import {
   addFiles,
@@ -267,14 +268,29 @@ async function executeBatch(ports: BatchPorts, batch: PlannedBatch, signal: Abor
 }
 
 /**
- * Returns what a row of a recorded run is looked up by, counted from 0; `undefined` where its file is gone or has changed since,
- * or the row was not sent.
+ * Returns what a row of a recorded run is looked up by, counted from 0, and which of its cells were not understood; `undefined`
+ * where its file is gone or has changed since, or the row was not sent.
  */
 export async function inputOfRow(request: BatchRequest, ports: RunPorts, run: Run, row: number) {
-  const { found, lookup } = (await readRow(request, ports, run, row)) ?? {}
-  if (!found || !lookup || lookup.skip?.(found)) return undefined
-  return resultOr(undefined, () => lookup.read(found.cells).input)
+  const { found, lookup, mapping } = (await readRow(request, ports, run, row)) ?? {}
+  if (!found || !lookup || !mapping || lookup.skip?.(found)) return undefined
+  const { cells } = found
+  const read = resultOr(undefined, () => lookup.read(cells))
+  if (!read) return undefined
+  const { input, leftOut } = read
+  const notUnderstood = mapping.columns.flatMap(({ field, column, at }) => {
+    const cell = cells[at]?.trim() ?? ''
+    // Text in place of a domain is taken for the name of the company.
+    const isNoDomain = isDomainField(field) && toDomain(String(input[field] ?? '')) === undefined
+    const isLeftOut = isNoDomain || leftOut.some((one) => one.field === field)
+    return cell !== '' && isLeftOut && !isPlaceholder(field, cell)
+      ? [{ column, cell, isDomain: isDomainField(field) }]
+      : []
+  })
+  return { input, notUnderstood }
 }
+
+const isDomainField = (field: string): boolean => field === 'domain' || field === 'company_domain'
 
 /** Why a row of a recorded run is not looked up, and what is wrong with an invalid one. */
 export interface NotLookedUp {
@@ -322,7 +338,7 @@ export async function objectionTo(
     const [isSuppressed] = (await lookup.suppressor?.areAskedAbout([asked])) ?? []
     return isSuppressed ? { status: 'suppressed', error: '' } : null
   } catch (error) {
-    if (error instanceof Refusal) return { status: 'invalid', error: lookup.explain(error) }
+    if (error instanceof Refusal) return { status: 'invalid', error: lookup.explain(error, cells) }
     throw error
   }
 }
@@ -355,7 +371,7 @@ async function readRow(
   let before = 0
   for await (const batch of selected.rows()) {
     const found = batch[row - before]
-    if (found) return { found, lookup, table }
+    if (found) return { found, lookup, table, mapping }
     before += batch.length
   }
   return undefined

@@ -3,6 +3,7 @@ import { ApiError, type Refusal } from '../../api/calls/errors.js'
 import { flagOf } from '../../api/operations/table.js'
 import type { MissingOrInvalid } from '../../api/validation/validate.js'
 import { nameFields } from '../../api/values/objects.js'
+import { isPlaceholder } from '../../identity/value-kinds.js'
 import type { Mapping } from '../input/mapping.js'
 
 /** What fields are called that no column fills, where a row lacks them. */
@@ -22,13 +23,13 @@ const words: Readonly<Record<string, string>> = {
 
 /**
  * Returns what says what is wrong with a row, in the names of its columns and of the options that fill fields. `describe`
- * has the sentences of other refusals than those of the API.
+ * has the sentences of other refusals than those of the API. Of a row whose `cells` are given it says which are read as blank.
  */
 export function explainRows(
   describe: (refusal: Refusal) => string,
   mapping: Mapping,
   constants: Input = {},
-): (refusal: Refusal) => string {
+): (refusal: Refusal, cells?: readonly string[]) => string {
   const columns = new Map(
     mapping.columns.map(({ field, column, orElse = [] }) => [
       field,
@@ -41,8 +42,7 @@ export function explainRows(
     const field = path.replace(/\.\d+$/, '')
     return columns.get(field) ?? optionOf(field) ?? field
   }
-  return (refusal) => {
-    if (!(refusal instanceof ApiError)) return describe(refusal)
+  const explain = (refusal: ApiError): string => {
     const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
     const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
     if (empty.length > 0) return `${empty.join(', ')} ${empty.length === 1 ? 'is' : 'are'} empty`
@@ -51,5 +51,15 @@ export function explainRows(
     const blank = missing.filter((field) => columns.has(field)).map((field) => `${nameOf(field)} is empty`)
     const absent = missing.filter((field) => !columns.has(field)).map((field) => `no column holds ${field}`)
     return [...blank, ...absent].join('; ')
+  }
+  return (refusal, cells = []) => {
+    if (!(refusal instanceof ApiError)) return describe(refusal)
+    const sentence = explain(refusal)
+    const readAsBlank = mapping.columns.flatMap(({ field, column, at }) => {
+      const cell = cells[at]?.trim() ?? ''
+      const isBlank = cell !== '' && isPlaceholder(field, cell) && sentence.includes(`"${column}"`)
+      return isBlank ? [`"${cell}" in "${column}" is read as blank`] : []
+    })
+    return [sentence, ...new Set(readAsBlank)].join('; ')
   }
 }

@@ -403,7 +403,7 @@ export interface Lookup extends RowPrice {
   /** Throws an ApiError for a row whose input must not be sent. */
   readonly validate?: (row: ReadRow) => void
   /** Returns why a row is invalid, in the names of the file and the command. */
-  readonly explain: (refusal: Refusal) => string
+  readonly explain: (refusal: Refusal, cells?: readonly string[]) => string
   /** Whether a row is not looked up, because it already has the wanted result. */
   readonly skip?: ((row: CsvRow) => boolean) | undefined
   /** Whether a row is not looked up, because a list of known rows has it. */
@@ -450,7 +450,7 @@ export function prepare(
     state.perRecord = perRecord
     state.identity = identity(state.input)
   } catch (error) {
-    if (error instanceof Refusal) return explain(error)
+    if (error instanceof Refusal) return explain(error, cells)
     throw error
   }
   if (state.identity === undefined) return undefined

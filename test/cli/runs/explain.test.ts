@@ -8,7 +8,7 @@ const here = perTest(practiceMachine)
 /** A target that knows every domain but one, for a credit each. */
 const companies = () =>
   answering((_, { domain }) =>
-    domain === 'none.example'
+    domain === undefined || /none|foo/.test(String(domain))
       ? { status: 404, body: { error: 'No company found' } }
       : { body: { name: `Name of ${domain}` }, credits: 1 },
   )
@@ -185,6 +185,40 @@ it('says of a row that was not reached how little the budget was for it', async 
     why_empty:
       'It was not reached: the run stopped with 0 of 1 row done. Its budget of 24 credits leaves 24, and the row can cost 30.',
   })
+})
+
+it('names the cell of a row that is not understood or read as blank, and says what to write', async () => {
+  here.write(
+    'in.csv',
+    [
+      'Company,Website,Land',
+      'Acme,not a domain,US',
+      ',none of them,US',
+      ',foo@bar,US',
+      'None,N/A,US',
+      'None Such,none.example,Xyz',
+    ].join('\n'),
+  )
+  await run('in.csv', 'out.csv', '--fresh', 11)
+  const whyEmpty = async (row: number, file: string) =>
+    (await here.json<{ why_empty: string }>(`explain ${file} --row ${row}`)).why_empty
+  const noDomain = (cell: string) =>
+    `. "${cell}" in "Website" is not a domain: write one, such as acme.example.`
+  expect(await whyEmpty(2, 'out.csv')).toMatch(noDomain('none of them'))
+  expect(await whyEmpty(3, 'out.csv')).toMatch(noDomain('foo@bar'))
+  const blank =
+    '"Company", "Website" are empty; "None" in "Company" is read as blank; "N/A" in "Website" is read as blank'
+  expect(await whyEmpty(4, 'out.csv')).toBe(blank)
+  expect(here.rows('out.csv')[3]).toMatchObject({ _status: 'invalid', _error: blank })
+  expect(await whyEmpty(5, 'out.csv')).toBe(
+    'No company found. "Xyz" in "Land" was not understood, and was left out.',
+  )
+  here.write('people.csv', 'First name,Last name,Website\nAda,None,acme.example\nAda,,acme.example\n')
+  const people = 'contacts waterfall --enrichment-type email --csv people.csv -o p.csv --yes --fresh'
+  await ends(here.run(people, { caller: companies() }), 11)
+  const needs = 'Provide a profile URL, or "First name" and "Last name" with "Website" or a company name'
+  expect(await whyEmpty(1, 'p.csv')).toBe(`${needs}; "None" in "Last name" is read as blank`)
+  expect(await whyEmpty(2, 'p.csv')).toBe(needs)
 })
 
 it('says why a row was not looked up, with the status that the output has of it', async () => {

@@ -307,7 +307,7 @@ async function askedVendors(
     earlier: false,
   }
   const skipped = notAskedIn(body).map(({ provider, reason }) => ({ ...unasked, provider, reason }))
-  const input = known ?? (await inputOf(context, run, row - 1))
+  const input = known ?? (await inputOf(context, run, row - 1))?.input
   const query = queryOf(input ?? {}, body, kinds.includes('company'))
   if (Object.values(query).every((value) => value === undefined)) return null
   const { callsAbout, vendorsLacking } = await import('../../../providers/asked.js')
@@ -424,11 +424,23 @@ const emptyBecause: Readonly<Record<string, (error: string | null) => string>> =
 async function whyEmpty(context: Context, run: Run, row: number, { state, error }: RowLookup) {
   const why = emptyBecause[state]?.(error) ?? null
   if (why === null || state !== 'not_found' || isCustom(run)) return why
-  if (operationOf(run.operation as OperationId).batch?.identity !== 'company') return why
-  const { url, domain, country, companyName } = queryOf((await inputOf(context, run, row)) ?? {}, {}, true)
-  return companyName !== undefined && [url, domain, country].every((one) => one === undefined)
-    ? `${why.replace(/\.$/, '')}. The row gives a name only, which several companies may have: give the domain or the country, too.`
-    : why
+  const { input = {}, notUnderstood = [] } = (await inputOf(context, run, row)) ?? {}
+  const notes = notUnderstood.map(({ column, cell, isDomain }) =>
+    isDomain
+      ? `${oneLine(JSON.stringify(cell))} in "${column}" is not a domain: write one, such as acme.example.`
+      : `${oneLine(JSON.stringify(cell))} in "${column}" was not understood, and was left out.`,
+  )
+  const { url, domain, country, companyName } = queryOf(input, {}, true)
+  const isNameOnly = companyName !== undefined && [url, domain, country].every((one) => one === undefined)
+  if (
+    notes.length === 0 &&
+    isNameOnly &&
+    operationOf(run.operation as OperationId).batch?.identity === 'company'
+  )
+    notes.push(
+      'The row gives a name only, which several companies may have: give the domain or the country, too.',
+    )
+  return notes.length === 0 ? why : `${why.replace(/\.$/, '')}. ${notes.join(' ')}`
 }
 
 const changedSince =
@@ -453,7 +465,7 @@ async function notLookedUp(context: Context, run: Run, row: number): Promise<rea
   const spent = run.credits + run.reserved
   const isSpent = maxCredits !== undefined && maxCredits > 0 && spent >= maxCredits
   const budget = isSpent ? ` when its budget of ${countOf(maxCredits, 'credit', 'credits')} was spent` : ''
-  const input = maxCredits !== undefined && !isSpent ? await inputOf(context, run, row) : undefined
+  const input = maxCredits !== undefined && !isSpent ? (await inputOf(context, run, row))?.input : undefined
   const { most, perRecord } = recorded && input ? rowPriceOf(recorded.request) : {}
   const price = input && most ? Math.min(most(input), perRecord ?? Number.POSITIVE_INFINITY) : 0
   const tooLittle =
