@@ -609,6 +609,32 @@ describe('prospect mcp', () => {
     expect(tools.filter(({ inputSchema }) => inputSchema.additionalProperties !== false)).toEqual([])
   })
 
+  it('calls an address a guess that is one, and no other', async () => {
+    write(
+      'list.csv',
+      'first_name,last_name,domain\nNina,Nobody,acme-robotics.example\nBastien,Cousin,cafe-meridien.example\n',
+    )
+    const { call } = await connectAgent(here.home, ['--max-credits', '20'], { usual: true })
+    const asked = { enrichment_type: ['email'], domain: 'acme-robotics.example' }
+    const guessed = {
+      email: 'nina.nobody@acme-robotics.example',
+      email_status: 'risky',
+      email_source: 'pattern',
+    }
+    expect(
+      await call('contacts_enrich_sync', { ...asked, firstname: 'Nina', lastname: 'Nobody' }),
+    ).toMatchObject(guessed)
+    const file = { operation: 'contacts_enrich', file: 'list.csv', values: { enrichment_type: ['email'] } }
+    const { id } = await call('run_file', { ...file, output: 'out.csv', wait: 60 })
+    expect(await call('run_status', { run: id, row: 1 })).toMatchObject({ values: guessed })
+    expect(await call('run_status', { run: id, row: 2 })).toMatchObject({ values: { email_status: 'valid' } })
+    expect((await call<{ values: object }>('run_status', { run: id, row: 2 })).values).not.toHaveProperty(
+      'email_source',
+    )
+    const { stdout } = await here.run('explain out.csv --row 1 --format table')
+    expect(stdout).toContain('email_source: pattern (a guess: how the addresses of colleagues are written)\n')
+  })
+
   it('names the nearest industries, takes a part of a name of one, and places of several words', async () => {
     const { client, call, refused } = await connectAgent(here.home, [], { usual: true })
     const { tools } = await client.listTools()
@@ -729,9 +755,17 @@ describe('prospect mcp', () => {
       hint: expect.stringContaining('A person can allow more: prospect mcp --max-credits N'),
     })
     const all = await connectAgent(here.home, ['--max-credits', '1'])
-    expect(await all.refused('resume_run', { run: id, max_credits: 60 })).toMatchObject({
-      error: 'Budget reached: max_credits is 60, and this server may spend 1 more.',
+    expect(await all.call('resume_run', { run: id, max_credits: 60, wait: 60 })).toMatchObject({
+      credits: 5,
+      problem: {
+        error: expect.stringMatching(/^Budget reached: 1 credit for this server/),
+        hint: expect.stringContaining('A person can allow more: prospect mcp --max-credits N'),
+      },
     })
+    expect(await all.refused('resume_run', { run: id, max_credits: 60 })).toMatchObject({
+      error: 'Budget reached: max_credits is 60, and this server has none of its 1 left.',
+    })
+    expect(await spent()).toBe(5)
     expect(await refused('run_file', { ...file, max_credits: 60 })).toMatchObject({
       error: 'Budget reached: max_credits is 60, and this server has none of its 4 left.',
     })
@@ -754,7 +788,11 @@ describe('prospect mcp', () => {
       ...file,
       max_credits: 50,
     })
-    expect(ended).toMatchObject({ status: 'stopped', credits: 4 })
+    expect(ended).toMatchObject({
+      status: 'stopped',
+      credits: 4,
+      problem: { error: expect.stringMatching(/^Budget reached: 4 credits for this server/) },
+    })
     expect(ended.problem.hint).toMatch(
       /^\S+out\.csv has what there is so far; .* A person can allow more: prospect mcp --max-credits N, in the configuration of this server\.$/,
     )

@@ -213,7 +213,11 @@ export const contactResult = record(() => ({
       country_code: value.maybe('ISO 3166-1 alpha-2 code of the country'),
     })
     .optional(),
-  email_source: value.maybe('Who gave the email address; absent without data vendors of your own').optional(),
+  email_source: value
+    .maybe(
+      'Who gave the email address; pattern: guessed from those of colleagues. Absent for a known one without data vendors of your own',
+    )
+    .optional(),
   personal_email_source: value.maybe('Who gave the personal email address').optional(),
   phone_source: value.maybe('Who gave the phone numbers').optional(),
   answers_lost: value.strings('Data vendors whose answer was lost, and who may have charged').optional(),

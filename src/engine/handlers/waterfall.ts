@@ -66,7 +66,8 @@ export async function runWaterfall(
     last_name: who.lastName ?? null,
     network_profile_url: who.url ?? null,
     ...(asked('email') && { email: email?.value.email ?? null, email_status: email?.value.status ?? null }),
-    ...(asked('email') && sources && { email_source: email?.source ?? null }),
+    // A guess is called one, whoever else may be asked.
+    ...(asked('email') && (sources || email?.isGuess) && { email_source: email?.source ?? null }),
     ...(asked('personal_email') && {
       personal_email: personal?.value.email ?? null,
       personal_email_status: personal?.value.status ?? null,
@@ -116,11 +117,12 @@ interface Tour extends VendorNotes {
   readonly contact: Contact
 }
 
-/** An answer, who gave it, and whether it is one of ours, which is paid for. */
+/** An answer, who gave it, whether it is one of ours, which is paid for, and whether it is a guess. */
 interface Sourced<T> {
   readonly value: T
   readonly source: string
   readonly isOurs: boolean
+  readonly isGuess: boolean
 }
 
 /** Returns the method of a provider that answers the question; `undefined` when it has none. */
@@ -137,7 +139,9 @@ async function* askProviders<T>(tour: Tour, question: Question<T>, ofVendors?: V
   const { providers, contact } = tour
   const askOne = async function* (provider: Provider): AsyncGenerator<Sourced<T>> {
     const ask = question(provider)
-    if (ask) yield { value: await ask.call(provider, contact), source: provider.name, isOurs: true }
+    if (!ask) return
+    const value = await ask.call(provider, contact)
+    yield { value, source: provider.name, isOurs: true, isGuess: provider.isGuess === true }
   }
   for (const provider of providers) if (!provider.isGuess) yield* askOne(provider)
   if (ofVendors) yield* askVendors(tour, ofVendors)
@@ -152,7 +156,7 @@ async function* askVendors<T>({ outside, contact, lost, skipped }: Tour, { kind,
     if (reply.is === 'unknown') lost.add(reply.name)
     if (reply.is === 'skipped') skipped.set(reply.name, reply.why ?? '')
     const value = reply.fields && read(reply.fields)
-    if (value !== undefined) yield { value, source: reply.name, isOurs: false }
+    if (value !== undefined) yield { value, source: reply.name, isOurs: false, isGuess: false }
   }
 }
 

@@ -98,6 +98,24 @@ it('agrees for twenty values of five kinds with the ledger and with what the ven
   expect(stdout).toMatch(/Asked one for email: unknown, .*, up to 1 credit of its own, at risk, /)
 })
 
+it('says from which records the answer came, and when these were imported, also for a row that takes it again', async () => {
+  await here.fill('companies', 'name,domain\nSole,sole.example\n')
+  await here.fill(
+    'people',
+    'first_name,last_name,company_name,domain,email\nAda,King,Sole,sole.example,ada@sole.example\n',
+  )
+  here.write('in.csv', 'first_name,last_name,domain\nAda,King,sole.example\n')
+  await waterfall('--csv in.csv -o out.csv', 0)
+  const own = { kind: 'own', companies: 1, imported_at: expect.stringMatching(/^\d{4}-/) }
+  expect(await explained(1)).toMatchObject({ answers_from: own })
+  here.write('again.csv', 'first_name,last_name,domain\nAda,King,sole.example\nAda,None,sole.example\n')
+  await waterfall('--csv again.csv -o again-out.csv', 11)
+  expect(await explained(1, 'again-out.csv')).toMatchObject({ answers_from: own })
+  expect(await explained(2, 'again-out.csv')).toMatchObject({ answers_from: null })
+  const { stdout } = await here.run('explain out.csv --row 1 --format table')
+  expect(stdout).toMatch(/^Answers from: your catalogue on this machine \(1 company, imported .*\)$/m)
+})
+
 it('says of an answer of a vendor that an earlier lookup was charged for that it was taken again', async () => {
   const vendor = await addVendor('one', first)
   here.write('in.csv', 'first_name,last_name,domain\nAda,Nobody,acme.example\nAda,King,acme.example\n')

@@ -41,6 +41,7 @@ import type { CommandFactory } from '../../options/command-environment.js'
 import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { countOf, formatPath, type Look, oneLine, wrapText } from '../../output/text.js'
+import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
 import { keptOut, traced, unaskedText } from './unasked.js'
 
 const explainOptions = optionRows({
@@ -142,6 +143,7 @@ async function explainLookup(
   const values = await valuesOf(run, body, resultNamed(run, column))
   const isBlank = column !== undefined && Object.values(values).every((value) => toCell(value) === '')
   const source = found ? sourceNames[found.source] : null
+  const [asking = run] = found?.originRun ? await runs.find(found.originRun) : []
   return {
     run: run.id,
     operation: run.operation,
@@ -160,6 +162,8 @@ async function explainLookup(
     credits_held: found?.held ?? 0,
     asked_at: found ? isoTime(found.originAskedAt ?? found.askedAt) : null,
     answered_at: given ? isoTime(given) : null,
+    // What was there when the answer was given, and when it was imported.
+    answers_from: found ? (sourceOfRun(asking) ?? null) : null,
     snapshot: snapshot ?? null,
     // What open data says is as old as its snapshot.
     age_days: given ? Math.floor(Math.max(0, now() - (snapshotAt ?? given)) / dayMs) : null,
@@ -530,6 +534,7 @@ async function valuesOf(run: Run, body: unknown, column: string | undefined): Pr
 
 interface Explained extends Fields {
   readonly values: Fields
+  readonly answers_from: AnswerSource | null
   readonly providers: readonly AskedVendor[] | null
 }
 
@@ -564,6 +569,7 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
     ...(facts.answered_at === null
       ? []
       : [`Answered: ${facts.answered_at}${facts.snapshot === null ? age : ''}`]),
+    ...(facts.answers_from === null ? [] : [`Answers from: ${facts.answers_from.text}`]),
     ...(facts.snapshot === null ? [] : [`Open data of: ${facts.snapshot}${age}`]),
     ...(facts.why_empty === null ? [] : [`Empty: ${facts.why_empty}`]),
     ...(providers === null ? ['Providers asked: not known, since its file is gone or has changed'] : []),
@@ -578,7 +584,13 @@ function textOf({ values, providers, ...facts }: Explained, look: Look): string 
     ),
     ...Object.entries(values).map(([name, value]) => {
       const text = toCell(value)
-      return `${name}: ${text === '' ? 'empty' : oneLine(text)}${text === '' && facts.why_empty === null ? ' (the answer has no value for it)' : ''}`
+      const note =
+        name === 'email_source' && text === 'pattern'
+          ? ' (a guess: how the addresses of colleagues are written)'
+          : text === '' && facts.why_empty === null
+            ? ' (the answer has no value for it)'
+            : ''
+      return `${name}: ${text === '' ? 'empty' : oneLine(text)}${note}`
     }),
   ]
   const shown = look.isTerminal ? lines.flatMap((line) => wrapText(line, look.width)) : lines
