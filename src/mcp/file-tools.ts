@@ -163,12 +163,11 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       // Before anything is set aside, which a refusal would not give back.
       const asked = await rowsCall(session, input, others, { output, layout, yes: true })
       if (!isPaid) return startRun(session, { work: session.port.call(asked), held: 0 }, input.wait, call)
-      const isLimited = maxCredits !== undefined
       // The first rows may have their answers already.
       const isAnswered = rows !== undefined && session.left <= 0
       const held = isAnswered ? 0 : session.holdForRun(maxCredits)
       const work = writingSoFar(session, session.port.call(asked, { moreCredits: held }), output)
-      return startRun(session, { work, held, isLimited }, input.wait, call)
+      return startRun(session, { work, held, limit: maxCredits ?? Infinity }, input.wait, call)
     },
   ),
   fileTool(
@@ -228,7 +227,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const view = await findRun(session, run)
       if (view.operation === 'flow') {
         const path = session.port.fileIn('file', view.file, 'read')
-        const held = session.hold(max_credits ?? Math.max(0, session.left))
+        const held = session.holdForRun(max_credits ?? Math.max(0, session.left))
         return runFlow(session, path, { allowsCommands, held, wait: seconds }, call)
       }
       session.port.fileIn('file', view.file, 'read')
@@ -236,9 +235,10 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       if (output === null) throw new Refusal('tools.no_argument', { name: 'output' })
       const path = session.port.fileIn('output', output, 'write')
       const isPaid = isPriced(operation(view.operation as OperationId))
-      const held = isPaid ? session.hold(max_credits, true) : 0
+      const held = isPaid ? session.holdForRun(max_credits) : 0
+      const before = view.credits + view.credits_reserved
       // In place of the budget that the run is recorded with.
-      const most = isPaid ? { maxCredits: view.credits + view.credits_reserved + held } : {}
+      const most = isPaid ? { maxCredits: before + held } : {}
       const resuming = session.port.run({
         command: 'runs resume',
         args: [view.id],
@@ -246,7 +246,8 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         globals: { output: path, yes: true },
       })
       const work = writingSoFar(session, resuming, path)
-      return startRun(session, { work, held, isLimited: max_credits !== undefined }, seconds, call)
+      const limit = before + (max_credits ?? Infinity)
+      return startRun(session, { work, held, limit }, seconds, call)
     },
   ),
   fileTool(
@@ -431,8 +432,8 @@ interface NewRun {
   readonly isFlow?: boolean
   /** The most that it may spend now. */
   readonly held: number
-  /** Whether it was given a budget of its own, besides what this server may spend. */
-  readonly isLimited?: boolean
+  /** The most credits that it was asked to spend, also with what this server may not. */
+  readonly limit?: number
 }
 
 /** The ends of a run after which the rows that it has are worth a file: its credits, a limit, a quota or its budget is used up. */
@@ -472,7 +473,7 @@ function writingSoFar(session: Session, work: Work, output: string): Work {
 /** Starts a run and returns how it stands, at once or at its end. A call that is cancelled while it waits stops the run. */
 async function startRun(
   session: Session,
-  { work, isFlow = false, held, isLimited = true }: NewRun,
+  { work, isFlow = false, held, limit = 0 }: NewRun,
   seconds = 0,
   { signal, onStep }: ToolCall,
 ): Promise<Fields> {
@@ -490,8 +491,7 @@ async function startRun(
     throw new Error('a run has ended that was not begun')
   }
   session.runs.set(id, started)
-  if (isLimited) session.unlimited.delete(id)
-  else session.unlimited.add(id)
+  session.limits.set(id, limit)
   const onAbort = () => started.stop()
   signal.addEventListener('abort', onAbort)
   // Before that, the rows of other lists are counted.
@@ -572,14 +572,17 @@ function withRows(session: Session, id: string, problem: Report, counts: Fields 
   const kept = /The rows answered so far are in .*?\.partial\./s
   const written = `${String(output)} has what there is so far; without_result names the rows that are not looked up yet.`
   const hint = typeof output === 'string' ? problem.hint.replace(kept, () => written) : problem.hint
-  const isOwn = session.unlimited.has(id) && ofRun.test(problem.error)
+  // Less than was asked for is what this server had left.
+  const [, reached] = ofRun.exec(problem.error) ?? []
+  const isOwn = reached !== undefined && Number(reached.replaceAll(',', '')) < (session.limits.get(id) ?? 0)
   if (problem.exit_code !== exitCodes.budget || (session.left > 0 && !isOwn)) return { ...problem, hint }
-  const limit = `Budget reached: ${session.budget().limit} credits for this server`
+  const { limit: most } = session.budget()
+  const limit = `Budget reached: ${most} ${most === 1 ? 'credit' : 'credits'} for this server`
   const error = isOwn ? problem.error.replace(ofRun, limit) : problem.error
   return { ...problem, error, hint: hint.replace(/Raise --max-credits,.*$/s, personRaises) }
 }
 
-const ofRun = /^Budget reached: [\d,]+ credits? for this run/
+const ofRun = /^Budget reached: ([\d,]+) credits? for this run/
 
 const personRaises =
   'A person can allow more: prospect mcp --max-credits N, in the configuration of this server.'

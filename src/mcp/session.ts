@@ -94,8 +94,8 @@ const isCertain = ({ exit, problem, counts }: Ended): boolean =>
 /** The commands that one server has started, and the credits that it may still spend (decision 24). */
 export class Session {
   readonly runs = new Map<string, Started>()
-  /** Those that were given no budget of their own, so that what this server may spend ends them. */
-  readonly unlimited = new Set<string>()
+  /** The most credits that each was asked to spend in all: what this server may spend can end it before. */
+  readonly limits = new Map<string, number>()
   /** Outputs that have what runs had found when they stopped. */
   readonly soFar = new Set<string>()
   /** Work that a server accepted and that had no result yet when its call answered: waits for it so many seconds. */
