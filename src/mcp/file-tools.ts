@@ -47,7 +47,7 @@ const batchFields = {
       error: `it is no lookup for the rows of a file. There are: ${[...batches.keys()].join(', ')}`,
     })
     .describe(
-      'The lookup for each row. contacts_enrich finds email addresses and phones: values has to have enrichment_type. leads_search finds people at each company: values takes limit, job_titles, seniority_levels, functions',
+      'The lookup for each row. contacts_enrich finds email addresses and phones: values has to have enrichment_type. leads_search finds people at each company: values takes limit, and has to have job_titles, functions or seniority_levels',
     ),
   file: text('A CSV or .xlsx file in the folder of this server'),
   values: z

@@ -609,12 +609,48 @@ describe('prospect mcp', () => {
     expect(tools.filter(({ inputSchema }) => inputSchema.additionalProperties !== false)).toEqual([])
   })
 
+  it('says of rows of companies in which nobody is named where their people come from', async () => {
+    write('list.csv', 'Company,Website\nAcme,acme-robotics.example\nNowhere,nowhere.example\n')
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '20'], { usual: true })
+    const found = {
+      operation: 'leads_search',
+      file: 'list.csv',
+      values: { limit: 1, seniority_levels: ['Director'] },
+      wait: 60,
+    }
+    await call('run_file', { ...found, output: 'people.csv' })
+    await call('accounts_search', { included_industries: ['Automotive'], limit: 2, output: 'companies.csv' })
+    const emails = { operation: 'contacts_enrich', values: { enrichment_type: ['email'] } }
+    expect(await call('quote_file', { ...emails, file: 'people.csv' })).toMatchObject({
+      lookups: 1,
+      invalid_reasons: [
+        {
+          reason: expect.stringMatching(/^The search that wrote this row found no person for it, /),
+          rows: 1,
+        },
+      ],
+    })
+    await call('run_file', { ...found, output: 'found.csv', only: ['found'] })
+    expect(await call('quote_file', { ...emails, file: 'found.csv' })).toMatchObject({ rows: 1, invalid: 0 })
+    const companies = await call<{ invalid_reasons: { reason: string }[] }>('quote_file', {
+      ...emails,
+      file: 'companies.csv',
+    })
+    for (const { reason } of companies.invalid_reasons)
+      expect(reason).toMatch(/; the rows are companies, and leads search finds their people$/)
+    expect(companies.invalid_reasons.length).toBeGreaterThan(0)
+    expect(await refused('quote_file', { ...emails, file: 'list.csv' })).toMatchObject({
+      error: expect.stringContaining('No column is recognised as network_url'),
+      hint: 'Where the rows are companies, leads search finds their people first.',
+    })
+  })
+
   it('calls an address a guess that is one, and no other', async () => {
     write(
       'list.csv',
       'first_name,last_name,domain\nNina,Nobody,acme-robotics.example\nBastien,Cousin,cafe-meridien.example\n',
     )
-    const { call } = await connectAgent(here.home, ['--max-credits', '20'], { usual: true })
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '20'], { usual: true })
     const asked = { enrichment_type: ['email'], domain: 'acme-robotics.example' }
     const guessed = {
       email: 'nina.nobody@acme-robotics.example',
@@ -631,6 +667,10 @@ describe('prospect mcp', () => {
     expect((await call<{ values: object }>('run_status', { run: id, row: 2 })).values).not.toHaveProperty(
       'email_source',
     )
+    // No file has what replies say once more.
+    expect(await refused('run_status', { run: id, row: 1, column: 'phones' })).toMatchObject({
+      error: expect.stringContaining('contacts.enrich_sync has no such result'),
+    })
     const { stdout } = await here.run('explain out.csv --row 1 --format table')
     expect(stdout).toContain('email_source: pattern (a guess: how the addresses of colleagues are written)\n')
   })

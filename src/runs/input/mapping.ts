@@ -605,7 +605,8 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   const names = fields.map(spell)
   const field = example && spell(example.field)
   const column = example && header[example.at]
-  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field, column })
+  const isOfPeople = fileKindOf(subject) === 'people'
+  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field, column, isOfPeople })
 }
 
 /** Whether cells that are of no certain kind may be a field's: a name is any text, and the others have a form. */

@@ -21,6 +21,9 @@ const words: Readonly<Record<string, string>> = {
   lastname: 'a last name',
 }
 
+const foundNobody =
+  'The search that wrote this row found no person for it, so there is nothing to look up, and nothing to pay: with only found rows, a search leaves it out'
+
 /**
  * Returns what says what is wrong with a row, in the names of its columns and of the options that fill fields. `describe`
  * has the sentences of other refusals than those of the API. Of a row whose `cells` are given it says which are read as blank.
@@ -42,6 +45,9 @@ export function explainRows(
     const field = path.replace(/\.\d+$/, '')
     return columns.get(field) ?? optionOf(field) ?? field
   }
+  // The companies of a search, whose names would be split as those of people.
+  const isOfCompanies =
+    mapping.unused.includes('cleaned_name') && mapping.columns.some(({ part }) => part !== undefined)
   const explain = (refusal: ApiError): string => {
     const { anyOf, fields: missing, sentence = refusal.message } = refusal.details as MissingOrInvalid
     const empty = anyOf?.filter((field) => columns.has(field)).map(nameOf) ?? []
@@ -54,12 +60,16 @@ export function explainRows(
   }
   return (refusal, cells = []) => {
     if (!(refusal instanceof ApiError)) return describe(refusal)
+    // A search has a row of its own for a company where it found nobody.
+    const ofLeads = mapping.columns.filter(({ column }) => column.startsWith('lead.'))
+    if (ofLeads.length > 0 && ofLeads.every(({ at }) => cells[at]?.trim() === '')) return foundNobody
     const sentence = explain(refusal)
     const readAsBlank = mapping.columns.flatMap(({ field, column, at }) => {
       const cell = cells[at]?.trim() ?? ''
       const isBlank = cell !== '' && isPlaceholder(field, cell) && sentence.includes(`"${column}"`)
       return isBlank ? [`"${cell}" in "${column}" is read as blank`] : []
     })
-    return [sentence, ...new Set(readAsBlank)].join('; ')
+    const ofCompanies = isOfCompanies ? ['the rows are companies, and leads search finds their people'] : []
+    return [sentence, ...new Set(readAsBlank), ...ofCompanies].join('; ')
   }
 }
