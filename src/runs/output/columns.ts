@@ -224,8 +224,10 @@ function askedColumns(
   { operation, shape, constants }: ResultRequest,
   many: Many | undefined,
 ): ResultColumn[] {
-  if (operation.starts === 'waterfall' || operation.id.startsWith('contacts.enrich'))
-    return resultColumns(shape.output).filter(({ name }) => isAskedFor(name, constants))
+  if (isOfContacts(operation))
+    return resultColumns(shape.output).filter(
+      ({ name }) => isWritten(operation, name) && isAskedFor(name, constants),
+    )
   if (!many) return resultColumns(shape.output)
   if (many.field === undefined) return departmentColumns(shape, constants)
   return operation.batch?.identity === 'number'
@@ -236,11 +238,16 @@ function askedColumns(
 /** Columns of a waterfall that belong to one type of enrichment. */
 const typed = /^(email|personal_email|phone)(?:_(?:status|source|details))?$/
 
+const isOfContacts = ({ id, starts }: Pick<Operation, 'id' | 'starts'>): boolean =>
+  starts === 'waterfall' || id.startsWith('contacts.enrich')
+
+/** Whether files have a result: of a waterfall, rows that found nothing have their status, and the numbers are in `phone`. */
+export const isWritten = (operation: Pick<Operation, 'id' | 'starts'>, name: string): boolean =>
+  !isOfContacts(operation) || !['message', 'phones', 'phone_status'].includes(name)
+
 /** Whether a column of a waterfall can hold something: only what was asked for is in the reply. */
 function isAskedFor(name: string, constants: Input): boolean {
   if (name === 'custom') return constants.custom !== undefined
-  // Rows that found nothing have their status, and the numbers are in `phone`.
-  if (name === 'message' || name === 'phones' || name === 'phone_status') return false
   const type = typed.exec(name)?.[1]
   const types = constants.enrichment_type
   return type === undefined || !Array.isArray(types) || types.includes(type)

@@ -21,7 +21,7 @@ import { foundIn } from '../../../flows/fields.js'
 import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import { firstText } from '../../../identity/value-kinds.js'
 import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
-import { resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
+import { isWritten, resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
 import { rowPriceOf } from '../../../runs/plan/price.js'
 import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
@@ -515,7 +515,9 @@ function resultNamed(run: Run, column: string | undefined): string | undefined {
 /** Returns the results of a row by the names of their columns. Throws a Refusal for a column that there is not. */
 async function valuesOf(run: Run, body: unknown, column: string | undefined): Promise<Fields> {
   if (isCustom(run)) return isObject(body) ? pickFields(body, column ? [column] : Object.keys(body)) : {}
-  const columns = resultColumns((await shapeOf(run.operation as OperationId)).output)
+  const operation = operationOf(run.operation as OperationId)
+  const all = resultColumns((await shapeOf(operation.id)).output)
+  const columns = all.filter(({ name }) => isWritten(operation, name))
   const wanted = columns.filter(({ name }) => column === undefined || name === column)
   if (wanted.length === 0)
     throw new Refusal('explain.column', {
