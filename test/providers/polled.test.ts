@@ -195,7 +195,7 @@ it('submits work once whatever a poll answers, and asks again for what outlived 
 it('submits once more with --retry-unknown what the vendor has lost, and only polls what it may still do', async () => {
   const vendor = closeAfterTest(await jobVendor())
   await here.run('init')
-  await addProvider(here, file(vendor.origin))
+  await addProvider(here, file(vendor.origin).replace('timeout: 2s', 'timeout: 60s'))
   const lost = ['Gone', 'Odd', 'Unread', 'Idless', 'Lost']
   const underWay = ['Never', 'Again', 'Faulty']
   const all = [...lost, ...underWay]
