@@ -49,6 +49,9 @@ function roomy(): string {
 
 async function stop(above: string): Promise<void> {
   try {
+    const crashes = crashesIn(readFileSync(join(above, 'server', 'log'), 'utf8'))
+    if (crashes.length > 0)
+      process.stderr.write(`The PostgreSQL server of the tests crashed meanwhile:\n${crashes.join('\n')}\n`)
     process.kill(Number(readFileSync(join(above, 'pid'), 'utf8')), 'SIGTERM')
     for (let left = 300; left > 0 && existsSync(above); left--) await pause(50)
   } catch {
@@ -56,6 +59,10 @@ async function stop(above: string): Promise<void> {
   }
   rmSync(above, { recursive: true, force: true })
 }
+
+/** What a server's log says of processes that were killed, or gave up: they explain connections that were lost. */
+const crashesIn = (log: string): string[] =>
+  log.split('\n').filter((line) => /was terminated by (?:signal|exception)|\bPANIC:/.test(line))
 
 /** The folder of the running server's socket. */
 async function socket(): Promise<string> {
