@@ -582,7 +582,15 @@ export class PostgresSession implements Session {
     this.#client = await this.options.connect()
     const { sql, onResult, refused } = this.options.begin(scopes)
     const begun = this.#watch(this.#open().query(sql), true)
-    if (refused) return refused((await begun) as unknown as readonly QueryResult[])
+    if (refused) {
+      try {
+        return refused((await begun) as unknown as readonly QueryResult[])
+      } catch (error) {
+        // Nothing else ends a transaction that has not begun, and a pool has few connections.
+        await this.rollback()
+        throw error
+      }
+    }
     // Not waited for: the first statement follows at once, and fails with it.
     begun.then(onResult, () => {})
     return undefined

@@ -218,6 +218,15 @@ describe('short transactions of several scopes that arrive together', () => {
     expect(await ids()).toEqual([1, 2, 3, 4])
   })
 
+  it('give their connection back when it is lost as they begin, however often', async () => {
+    // More often than there are connections.
+    for (let id = 1; id <= 8; id++) {
+      way.cutAt('pg_try_advisory_xact_lock', id % 2 ? 'before' : 'after')
+      await insert(id, `scope ${id}`)
+    }
+    expect(await ids()).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  })
+
   it('keep the order of a scope, in which each sees what those before it did', async () => {
     const count = (id: number, scope: string) =>
       driver.transaction(
