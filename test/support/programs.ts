@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -22,23 +22,27 @@ export default function setup(): () => void {
   return () => rmSync(folderOf(process.pid), { recursive: true, force: true })
 }
 
-let made: Promise<void> | undefined
+const made = new Map<string, Promise<string>>()
 
-/** Returns the path of a TypeScript program of the tests, or of a thread of the sources, which can run as a process. */
-export async function bundled(program: string): Promise<string> {
-  made ??= bundleAll()
-  await made
-  return join(folderOf(process.ppid), `${basename(program, '.ts')}.mjs`)
+/** Returns the path of a TypeScript program of the tests that can run as a process. */
+export function bundled(program: string): Promise<string> {
+  const name = basename(program, '.ts')
+  const path = made.get(name) ?? bundle(name)
+  made.set(name, path)
+  return path
 }
 
-/** Bundles all of them, which share nearly everything. Several tests may come here together. */
-async function bundleAll(): Promise<void> {
-  const folder = folderOf(process.ppid)
-  if (existsSync(folder)) return
+/**
+ * Bundles a program, unless a test of another process has. Each is bundled by itself: all together, they would be divided into
+ * hundreds of modules, and most of the start of a program would go into loading them.
+ */
+async function bundle(name: string): Promise<string> {
+  const folder = join(folderOf(process.ppid), name)
+  const path = join(folder, `${name}.mjs`)
+  if (existsSync(folder)) return path
   const partial = `${folder}-${process.pid}.partial`
   await build({
-    entryPoints: [...readdirSync(programs).map((name) => join(programs, name))],
-    entryNames: '[name]',
+    entryPoints: [join(programs, `${name}.ts`)],
     outdir: partial,
     outExtension: { '.js': '.mjs' },
     bundle: true,
@@ -56,4 +60,5 @@ async function bundleAll(): Promise<void> {
     // Another test was first.
     rmSync(partial, { recursive: true, force: true })
   }
+  return path
 }
