@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Fields } from '../../src/api/values/objects.js'
 import { type Catalogue, openCatalogue } from '../../src/catalogue/catalogue.js'
@@ -9,6 +8,7 @@ import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
 import { freshDatabase, freshSchema } from '../support/postgres.js'
+import { until } from '../support/until.js'
 import { longText, stillClock } from './open.js'
 
 const schema = perTest(freshSchema)
@@ -157,12 +157,7 @@ describe('a catalogue in PostgreSQL that several processes share', () => {
       await expect(opened(database.url)).rejects.toThrow('upgrade')
       const left = `SELECT count(*) AS n FROM pg_stat_activity
         WHERE datname = current_database() AND application_name LIKE 'prospect%'`
-      let count = 1
-      for (let tries = 100; count > 0 && tries > 0; tries--) {
-        count = Number((await database.sql(left))[0]?.n)
-        if (count > 0) await pause(50)
-      }
-      expect(count).toBe(0)
+      await until(async () => Number((await database.sql(left))[0]?.n) === 0)
     } finally {
       await database.drop()
     }

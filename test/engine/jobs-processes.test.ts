@@ -11,6 +11,7 @@ import { acceptMixed, expectNothingLost, progressOf } from '../support/mixed-wor
 import { freshSchema } from '../support/postgres.js'
 import { start, startCrew } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
+import { until } from '../support/until.js'
 
 let worker: string
 let accepting: string
@@ -95,14 +96,14 @@ describe.each([
     const input = { webhook_url: work.receiver.url, keyword: 'known', limit: 1_000 }
     const id = await work.accept('accounts.search', input)
     const first = start(worker, work.file, leaseMs, '40', '1000000')
-    while ((await work.admin.job(id)).done === 0) await pause(20)
+    await until(async () => (await work.admin.job(id)).done > 0)
     first.child.kill('SIGSTOP')
     const { done: before, token } = await work.admin.job(id)
     const second = start(worker, work.file, leaseMs, '40', '1000000')
-    while ((await work.admin.job(id)).token === token) await pause(20)
+    await until(async () => (await work.admin.job(id)).token !== token)
     first.child.kill('SIGCONT')
     // The job, and then what it says of itself to the receiver.
-    while ((await progressOf(work)) < 1) await pause(20)
+    await until(async () => (await progressOf(work)) >= 1)
     expect(await work.admin.job(id)).toMatchObject({ state: 'finished', done: 1_000 })
     expect(before).toBeLessThan(1_000)
     expect(await work.store.read((tx) => countRecords(tx, id))).toBe(1_000)
@@ -124,7 +125,7 @@ describe('P13: workers that are asked to stop', () => {
       limit: 3_000,
     })
     const running = start(worker, work.file, '30000', '30', '1000000')
-    while ((await work.admin.job(id)).done === 0) await pause(10)
+    await until(async () => (await work.admin.job(id)).done > 0)
     const began = performance.now()
     running.child.kill('SIGTERM')
     expect(await running.ended).toBe(0)

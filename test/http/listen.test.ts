@@ -205,7 +205,7 @@ describe('connections', () => {
     const { port } = await start(caller)
     const socket = connect(port, '127.0.0.1')
     socket.write(`POST ${path} HTTP/1.1\r\n${headers(port, 'Content-Length: 100').join('\r\n')}\r\n\r\n{"a":`)
-    while (caller.calls === 0) await pause(5)
+    await until(() => caller.calls > 0)
     socket.destroy()
     expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
     expect(caller.seen).toEqual([])
@@ -288,9 +288,9 @@ describe('timeouts', () => {
     const stuck = connect(port, '127.0.0.1').pause()
     const closed = new Promise((resolve) => stuck.on('error', () => {}).on('close', resolve))
     stuck.write(post(port, '{}'))
-    while (caller.calls === 0) await pause(10)
+    await until(() => caller.calls > 0)
     const answers = async () => (await fetch(`${origin}/health`).catch(() => undefined))?.status
-    while ((await answers()) !== 200) await pause(50)
+    await until(async () => (await answers()) === 200)
     stuck.resume()
     await closed
   })

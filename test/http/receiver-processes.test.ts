@@ -10,6 +10,7 @@ import { tries } from '../support/effort.js'
 import { random } from '../support/killed-batch.js'
 import { newFolder } from '../support/new-folder.js'
 import { launchServer, prospect } from '../support/processes.js'
+import { until } from '../support/until.js'
 
 const [deliveries, distinct, kills] = tries([40, 28, 1], [1_000, 700, 5])
 const senders = 16
@@ -63,7 +64,7 @@ it('stores each acknowledged delivery exactly once, although the receiver is kil
   }
   const killer = async () => {
     for (let kill = 1; kill <= kills; kill++) {
-      while (acknowledged < (kill * deliveries) / (kills + 1)) await pause(1)
+      await until(() => acknowledged >= (kill * deliveries) / (kills + 1))
       running.server.kill('SIGKILL')
       await running.server
       running = await receiving()

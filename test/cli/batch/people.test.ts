@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { ends, type Given, type Machine, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { launch, prospect } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 import { servingMachine } from '../call/serving.js'
 
 /** Five companies with people, one without, an invalid row, and a company again. */
@@ -114,7 +115,7 @@ describe('leads search --csv', () => {
     const env = { PROSPECT_HOME: here.home }
     for (let kill = 0; kill < 3 && !here.exists('out.csv'); kill++) {
       const running = launch(prospect, whole.split(' '), here.home, env)
-      while (running.nodeChildProcess.exitCode === null && !here.exists('out.csv.partial')) await pause(1)
+      await until(() => running.nodeChildProcess.exitCode !== null || here.exists('out.csv.partial'))
       for (let turn = 0; turn < 5 * kill; turn++) await pause(1)
       running.kill('SIGKILL')
       await running

@@ -1,5 +1,4 @@
 import { rmSync, symlinkSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { closeAfterTest } from '../../client/listeners.js'
 import { served } from '../../client/serving.js'
@@ -28,7 +27,7 @@ it('spends exactly its budget although the run is killed', async () => {
     rmSync(here.path('out.csv.partial'), { force: true })
     const running = enrich(budget)
     const isRunning = () => running.nodeChildProcess.exitCode === null
-    while (isRunning() && !here.exists('out.csv.partial')) await pause(1)
+    await until(() => !isRunning() || here.exists('out.csv.partial'))
     // Writes of the engine, the last possibly of a charge that no run has recorded yet.
     await written(here.path('engine.db-wal'), 3 * kill + 1, isRunning)
     running.kill('SIGKILL')

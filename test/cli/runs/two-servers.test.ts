@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { machine } from '../../support/command.js'
 import { tries } from '../../support/effort.js'
 import { emptySchema } from '../../support/postgres.js'
 import { launchServer, prospect } from '../../support/processes.js'
+import { until } from '../../support/until.js'
 
 const rows = tries(600, 2_000)
 const domains = Array.from({ length: rows }, (_, at) => `company-${at}.example`)
@@ -47,7 +47,7 @@ describe.each(Object.entries(databases))('two servers over one database in %s', 
     const spent = async () => 100_000 - (await home.balance({ env }))
     const addresses = { PROSPECT_BASE_URL: `${one.line},${two.line}`, PROSPECT_API_KEY: key }
     const running = here.run('accounts enrich --csv in.csv -o out.csv --yes', { env: addresses })
-    while ((await spent()) < 0.15 * rows) await pause(50)
+    await until(async () => (await spent()) >= 0.15 * rows)
     one.server.kill('SIGKILL')
     expect(await spent()).toBeLessThan(rows)
     const { code, stderr } = await running

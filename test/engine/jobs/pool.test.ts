@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { WorkerPool } from '../../../src/engine/jobs/pool.js'
 import { until } from '../../support/until.js'
@@ -18,7 +18,8 @@ it('a task keeps its slot to its end', async () => {
     new AbortController().signal,
   )
   const ended = pool.run(() => true)
-  await pause(20)
+  await until(() => begun.length > 0)
+  for (let turns = 0; turns < 20; turns++) await turn()
   expect(begun).toHaveLength(1)
   begun[0]?.()
   await until(() => begun.length === 2)

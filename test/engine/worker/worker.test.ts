@@ -192,9 +192,12 @@ describe('a worker that is stopped', () => {
   it('waits for the attempt in progress, and stores its result', async () => {
     await queue(1)
     const { worker, sender } = started()
-    sender.answer = () => pause(50, undefined)
+    const { promise: ended, resolve: end } = Promise.withResolvers<undefined>()
+    sender.answer = () => ended
     await until(() => sender.attempts.length === 1)
-    await worker.stop()
+    const stopped = worker.stop()
+    end(undefined)
+    await stopped
     expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'delivered', attempts: 1 }])
   })
 
