@@ -5,12 +5,13 @@ import templates from '../../src/providers/templates.json' with { type: 'json' }
 import { answering, closeAfterTest, received } from '../client/listeners.js'
 import { machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
+import { tries } from '../support/effort.js'
 import { random } from '../support/killed-batch.js'
 import { launch, prospect } from '../support/processes.js'
 import { addProvider, vendorNames } from '../support/vendors.js'
 
 const dns = perFile(vendorNames)
-const rows = 600
+const rows = tries(300, 600)
 
 /** A request about people, by their last names; or a poll, which is about none. */
 interface Asked {
@@ -178,7 +179,8 @@ it('five vendors and one that verifies agree to the credit, with a limit, an out
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const note = `PROSPECT_TEST_SEED=${seed}`
   const pick = random(seed)
-  const killAt = [50 + pick(500), 600 + pick(700)]
+  // In the first run and in the second, of some three requests a row.
+  const killAt = [rows / 12 + pick((5 * rows) / 6), rows + pick(rows)]
   let requests = 0
   let kill = () => {}
   const vendors = await Promise.all(
