@@ -966,23 +966,35 @@ describe('a batch over vendors', () => {
     },
   )
 
-  it('says in the summary of a flow and in flow show which vendor could not be asked', async () => {
-    await withVendors([(_, __, response) => response.writeHead(429).end('{}')])
+  it('says in the summary of a flow and in flow show which vendor could not be asked, and what the others cost', async () => {
+    await withVendors([(_, __, response) => response.writeHead(429).end('{}'), byName])
     here.write('people.csv', peopleCsv(['King']))
     const flow = 'name: x\ninput: { csv: people.csv }\nsteps: [contacts.enrich: { enrichment_type: [email] }]'
     here.write('flow.yaml', `${flow}\noutput: { csv: out.csv }\n`)
     const { stderr } = await run('flow', 'run', 'flow.yaml', '--yes')
     expect(stderr).toContain('vendor1 is out of credits: 1 row went on without it.')
+    expect(stderr).toContain('Own credits of data vendors: vendor2 1.')
     expect(await here.json('flow', 'show', '--last')).toMatchObject({
       steps: [{ not_asked: [{ provider: 'vendor1', reason: 'out_of_credits', rows: 1 }] }],
+      vendors: [{ provider: 'vendor2', calls: 1, cost: 1, at_risk: 0 }],
     })
   })
 
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {
     const [one, two] = await withTwo()
     const budgets = ['--max-cost', 'vendor1=10', '--max-cost', 'vendor2=15']
-    const rows = await batch(numbered(30, 'King'), ...budgets)
+    here.write('people.csv', peopleCsv(numbered(30, 'King')))
+    const line = 'contacts waterfall --csv people.csv --enrichment-type email -o out.csv --yes'
+    const { stderr } = await run(...line.split(' '), ...budgets)
+    const rows = here.rows('out.csv')
     expect([one.charged(), two.charged()]).toEqual([10, 15])
+    expect(stderr).toContain('Own credits of data vendors: vendor1 10, vendor2 15.')
+    const [{ id = '' } = {}] = await here.json<{ id: string }[]>('runs', 'list')
+    const vendors = [
+      { provider: 'vendor1', calls: 10, cost: 10, at_risk: 0 },
+      { provider: 'vendor2', calls: 15, cost: 15, at_risk: 0 },
+    ]
+    expect(await here.json('runs', 'show', id)).toMatchObject({ vendors })
     const count = (name: string) => rows.filter(({ email_source }) => email_source === name).length
     expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
   })

@@ -244,6 +244,8 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   })
   logReport(context, report)
   await showReport(context, report)
+  const { notifyVendorCosts } = await import('../ledger/vendor-costs.js')
+  await notifyVendorCosts(context, report.run, own)
   noteSearch(context, flow, report)
   return report.exit
 }

@@ -81,7 +81,10 @@ export const showCommand: CommandFactory = ({ command }) =>
     .printResult(
       async (context, invocation) => {
         const records = await openRuns(context, runsLocationOf(context, invocation.options))
-        return toView(context, await findFlow(records, invocation), records)
+        const flow = await findFlow(records, invocation)
+        const { costsAtVendors } = await import('../ledger/vendor-costs.js')
+        const vendors = await costsAtVendors(context, flow.id, records)
+        return { ...(await toView(context, flow, records)), ...(vendors.length > 0 ? { vendors } : {}) }
       },
       { layout: formatFlow },
     )

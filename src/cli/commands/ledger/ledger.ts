@@ -1,19 +1,15 @@
 import { type Input, isOk } from '../../../api/calls/caller.js'
 import { Refusal } from '../../../api/calls/errors.js'
 import { isoDay } from '../../../api/values/dates.js'
-import { parseJson } from '../../../api/values/json.js'
 import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
-import { type FlowRecord, flowOperation } from '../../../flows/run.js'
-import type { Run } from '../../../runs/journal/runs.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
-import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
+import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import { isServerName, shownTarget } from '../../../runs/target-name.js'
 import { callOnce } from '../../call/send.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { reportOfReply, Stop } from '../../context/errors.js'
-import { openWorkspaceOwner } from '../../context/open-databases.js'
-import { among, type CommandFactory, resolveIds } from '../../options/command-environment.js'
+import type { CommandFactory } from '../../options/command-environment.js'
 import {
   contextOfRuns,
   listOf,
@@ -27,7 +23,7 @@ import {
 import { formatOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { profileName, targetName, targetTime } from '../../target/resolve-target.js'
-import { stored } from '../runs/runs.js'
+import { formatVendorCosts, runsOf, spentAtProviders, sumOfVendors, vendorRunsOf } from './vendor-costs.js'
 
 const ledgerOptions = optionRows({
   by: [
@@ -81,53 +77,10 @@ export const ledgerCommand: CommandFactory = (environment) =>
         empty: apart.length > 0 ? 'No credits were spent.' : 'Nothing was spent.',
         total,
       })
-      const vendors = sumSpent(apart, ['provider']).map(
-        ({ provider: name, cost = 0, at_risk = 0 }) =>
-          `${name} ${cost}${at_risk === 0 ? '' : ` (${at_risk} more at risk)`}`,
-      )
-      if (vendors.length > 0)
-        context.notify(`Own credits of data vendors: ${vendors.join(', ')}. --by provider lists them.`)
+      const vendors = formatVendorCosts(sumOfVendors(apart))
+      if (vendors !== '') context.notify(`${vendors} --by provider lists them.`)
     })
     .addCommand(checkCommand(environment))
-
-/** By what questions to data vendors are recorded as: the run that has asked them. */
-type VendorRuns = ReadonlyMap<string, string>
-
-/** Returns the runs by what their questions are recorded as: by their ids, and the search of a flow by what it asks. */
-function vendorRunsOf(runs: readonly Run[]): VendorRuns {
-  const oldest = [...runs].sort((one, other) => one.startedAt - other.startedAt)
-  const known = new Map(oldest.map(({ id }) => [id, id]))
-  for (const { id, operation, request } of oldest) {
-    const { searched } = operation === flowOperation ? (parseJson(request) as Partial<FlowRecord>) : {}
-    if (searched !== undefined && !known.has(searched)) known.set(searched, id)
-  }
-  return known
-}
-
-/** Returns the run that a person names, and the runs of its steps where it is a flow. */
-async function runsOf(given: string, known: VendorRuns, records: RunRecords): Promise<Set<string>> {
-  const ids = await resolveIds({ args: [given], options: {} }, stored, among([...new Set(known.values())]))
-  const found = (await Promise.all(ids.map((id) => records.runs.find(id)))).flat()
-  const { stepsOf } = await import('../flow/show.js')
-  const steps = (await Promise.all(found.map((one) => stepsOf(one, records)))).flat()
-  return new Set([...ids, ...steps.flatMap((step) => step.run ?? [])])
-}
-
-/** Returns what the data vendors of the workspace in use were asked: each costs its own credits, and none of ours. */
-async function spentAtProviders(context: Context, days: Days, runs: VendorRuns) {
-  const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
-  if (!workspace) return []
-  const { listCosts } = await import('../../../engine/tables/providers.js')
-  const [profile, target] = [profileName(context), shownTarget(await targetName(context))]
-  const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
-  const { from = '', to = '9999' } = days
-  const usual = { profile, target, credits: 0, suspect: 0 }
-  const spent = costs
-    .filter(({ day }) => from <= day && day <= to)
-    // Single calls have no run here.
-    .map((cost) => ({ ...cost, ...usual, run: runs.get(cost.run) ?? null }))
-  return sumSpent(spent, spentDimensions) as Spent[]
-}
 
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')

@@ -156,6 +156,8 @@ export const showCommand: CommandFactory = ({ command }) =>
       const view = await toRunView(context, run, records)
       const lookups = await countLookups(run, records)
       const source = sourceOfRun(run) ?? null
+      const { costsAtVendors } = await import('../ledger/vendor-costs.js')
+      const vendors = await costsAtVendors(context, run.id, records)
       const { sample } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
       const shown = {
         ...view,
@@ -164,6 +166,7 @@ export const showCommand: CommandFactory = ({ command }) =>
         credits_reserved: reserved,
         file_sha256: fileHash,
         source,
+        ...(vendors.length > 0 ? { vendors } : {}),
         lookups,
       }
       await print(context, shown, { layout: formatRun })
