@@ -63,6 +63,8 @@ export interface StepCount {
   failed: number
   /** Rows that the answers of an address took out of the flow; absent where there are none. */
   dropped?: number
+  /** Rows of which its condition compared a missing value, or one of another type, which is false; absent where there are none. */
+  doubtful?: number
   /** Data vendors that could not be asked about rows of this execution of its run; absent where there are none. */
   not_asked?: readonly SkippedRows[]
   /** Answers that are, or may be, about other rows; absent where there are none. */
@@ -389,6 +391,8 @@ export class Chain {
         ...(not_asked.length > 0 && { not_asked }),
         ...(suspect && { suspect }),
       })
+    for (const [step, { doubtful }] of this.#workers)
+      if (doubtful?.()) this.#countOf(step).doubtful = doubtful()
     const spoiled = this.#isCut ? undefined : await this.#endPrograms()
     if (this.#isCut || spoiled) await outputs.abandon()
     else this.leftAlone = await outputs.finish(this.counts.some(({ failed }) => failed > 0))
@@ -621,6 +625,8 @@ interface RowWorker {
   /** Whether no further row goes on. */
   isFull(): boolean
   readonly isLimit?: boolean
+  /** Rows of which its condition compared a missing value, or one of another type. */
+  doubtful?(): number
 }
 
 /** Returns what reads the values of a row that expressions name; what a row lacks is null. */
@@ -634,19 +640,22 @@ function valuesReader(fields: Scope, texts: readonly string[]) {
 }
 
 async function openCondition(text: string, { before: { fields } }: Pick<Step, 'before'>, option: string) {
-  const { test } = await parseExpression(text, fields, option)
+  const condition = await parseExpression(text, fields, option)
   const read = valuesReader(fields, [text])
-  return (row: Fields): boolean => test(read(row))
+  const doubtful = () => condition.doubtful
+  return { test: (row: Fields): boolean => condition.test(read(row)), doubtful }
 }
 
 export const openOnlyIf = async (step: Step): Promise<((row: Fields) => boolean) | undefined> =>
-  'only_if' in step && step.only_if !== undefined ? openCondition(step.only_if, step, 'only_if') : undefined
+  'only_if' in step && step.only_if !== undefined
+    ? (await openCondition(step.only_if, step, 'only_if')).test
+    : undefined
 
 export async function openWorker(step: Exclude<RowStep, { kind: 'sort' }> & Step): Promise<RowWorker> {
   const isFull = () => false
   if (step.kind === 'keep') {
-    const test = await openCondition(step.keep, step, 'keep')
-    return { work: (row) => (test(row) ? { is: 'found', fields: row } : { is: 'left' }), isFull }
+    const { test, doubtful } = await openCondition(step.keep, step, 'keep')
+    return { work: (row) => (test(row) ? { is: 'found', fields: row } : { is: 'left' }), isFull, doubtful }
   }
   if (step.kind === 'limit') {
     let taken = 0

@@ -55,6 +55,13 @@ describe('steps of a flow that ask nobody', () => {
     })
   })
 
+  it('say of how many rows a condition found nothing to compare', async () => {
+    here.write('list.csv', `${here.read('list.csv')}None,none.example\n`)
+    write('\n  - accounts.enrich\n  - keep: headcount >= 50', 'name')
+    expect((await run()).stderr).toMatch(/2 keep: 41 in · \d+ kept · 1 could not be compared\n/)
+    expect(await here.json('flow show --last')).toMatchObject({ steps: [{}, { in: 41, doubtful: 1 }] })
+  })
+
   it('leave a column empty where it cannot be computed, and say of how many rows', async () => {
     here.write('list.csv', `${here.read('list.csv')}None,none.example\n`)
     write(`\n  - accounts.enrich\n  - set: { double: headcount * 2 }`, 'input.Company, double')

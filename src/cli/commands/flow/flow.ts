@@ -299,6 +299,7 @@ async function showReport(
       left_out = 0,
       passed_by: passedBy = 0,
       dropped = 0,
+      doubtful = 0,
     } = step
     const paid = formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')
     const parts = [
@@ -312,6 +313,7 @@ async function showReport(
       left_out > 0 && `${formatNumber(left_out)} known from earlier runs`,
       failed > 0 && `${formatNumber(failed)} failed`,
       dropped > 0 && `${formatNumber(dropped)} dropped`,
+      doubtful > 0 && `${formatNumber(doubtful)} could not be compared`,
       credits > 0 && paid,
     ]
     context.notify(oneLine(`${names[at]}: ${parts.filter(Boolean).join(' · ')}`))
