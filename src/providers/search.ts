@@ -1,6 +1,7 @@
 import type { VendorReply } from '../api/ports/ports.js'
 import { toCanonicalJson } from '../api/values/json.js'
 import { type Fields, isObject } from '../api/values/objects.js'
+import { splitPersonName } from '../identity/name.js'
 import type { CompiledSearch } from './compile.js'
 import { searchKinds } from './definition.js'
 import { readResult } from './subject.js'
@@ -54,8 +55,13 @@ function toRow(of: CompiledSearch['of'], item: Fields): Fields | undefined {
   if (!isObject(found)) return undefined
   const { company_name, company_domain, phone, ...own } = found
   const [number] = Array.isArray(phone) ? phone : []
+  const { first_name, last_name, full_name } = own
+  const isWhole = typeof full_name === 'string' && first_name === undefined && last_name === undefined
+  const [first, last] = (isWhole && splitPersonName(full_name)) || []
   return {
     ...own,
+    // Lookups ask with both.
+    ...(last === undefined ? {} : { last_name: last, ...(first === undefined ? {} : { first_name: first }) }),
     ...(isObject(number) ? { phone: number.number } : {}),
     ...(company_name === undefined && company_domain === undefined
       ? {}

@@ -55,7 +55,9 @@ describe('prospect flow run', () => {
       '1 accounts.enrich: 61 in · 36 found · 5 duplicates · 55 go on · 1 invalid · 33 credits',
     )
     expect(stderr).toContain('Invalid: 1 row: ')
-    expect(stderr).toContain('2 keep: 55 in · 13 kept · 22 could not be compared\n3 accounts.stack: 13 in · 13 found · 39 credits\n')
+    expect(stderr).toContain(
+      '2 keep: 55 in · 13 kept · 22 could not be compared\n3 accounts.stack: 13 in · 13 found · 39 credits\n',
+    )
     expect(out.split('\n').slice(0, 3)).toEqual([
       'name,headcount,country,Record ID',
       'Company 1,61,FR,1',

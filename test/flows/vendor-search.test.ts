@@ -198,3 +198,18 @@ it.each([
   expect([code, stderr]).toEqual([2, expect.stringMatching(words)])
   expect(vendor.asked).toEqual([])
 })
+
+it('takes the names of people apart that a vendor has in one field, so that lookups can ask for them', async () => {
+  await ready({ '': { people: ['King', 'Nobody'] } })
+  here.write('known.csv', 'first_name,last_name,domain,email\nAda,King,acme.example,ada.king@acme.example\n')
+  expect((await here.run('data import people known.csv')).code).toBe(0)
+  const steps = 'steps:\n  - contacts.enrich: { enrichment_type: [email] }\n'
+  const output = 'output: { csv: out.csv, columns: [first_name, last_name, email_status] }\n'
+  here.write('found.yaml', `${flow(5).split('steps:')[0]}${steps}${output}`)
+  const { code, stderr } = await run()
+  expect([code, stderr]).toEqual([0, expect.stringContaining('1 contacts.enrich: 2 in · 1 found')])
+  expect(here.rows('out.csv')).toMatchObject([
+    { first_name: 'Ada', last_name: 'King', email_status: 'valid' },
+    { first_name: 'Ada', last_name: 'Nobody' },
+  ])
+})
