@@ -86,7 +86,7 @@ async function jobVendor(onRequest: (at: 'submit' | 'poll' | 'answer') => unknow
 
 const file = (origin: string): string => `name: acmejobs
 base_url: ${origin}
-timeout: 2s
+timeout: 60s
 auth: { header: X-API-KEY }
 kinds:
   email:
@@ -173,7 +173,7 @@ async function expectCounted(submitted: ReadonlyMap<string, number>, answered: n
 it('submits work once whatever a poll answers, and asks again for what outlived its time', async () => {
   const vendor = closeAfterTest(await jobVendor())
   await here.run('init')
-  await addProvider(here, file(vendor.origin))
+  await addProvider(here, file(vendor.origin).replace('give_up: 2s', 'give_up: 8s'))
   here.write('people.csv', people())
   const run = (...more: string[]) => here.run(argv(...more), { env: ownEnv() })
   expect((await run()).code).toBe(11)
@@ -195,7 +195,7 @@ it('submits work once whatever a poll answers, and asks again for what outlived 
 it('submits once more with --retry-unknown what the vendor has lost, and only polls what it may still do', async () => {
   const vendor = closeAfterTest(await jobVendor())
   await here.run('init')
-  await addProvider(here, file(vendor.origin).replace('timeout: 2s', 'timeout: 60s'))
+  await addProvider(here, file(vendor.origin))
   const lost = ['Gone', 'Odd', 'Unread', 'Idless', 'Lost']
   const underWay = ['Never', 'Again', 'Faulty']
   const all = [...lost, ...underWay]
