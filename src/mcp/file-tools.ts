@@ -201,7 +201,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
         // The rows of a sample are others in the file that it is of.
         const isSample = view.sample !== undefined && view.output !== null
         const file = session.port.fileIn('file', isSample ? (view.output ?? '') : view.file, 'read')
-        return (await session.read('explain', [file], { row, column, run: id })) as Fields
+        return inToolWords((await session.read('explain', [file], { row, column, run: id })) as Fields)
       }
       const started = session.runs.get(id)
       if (started) await waitFor(session, started, seconds * 1_000, call.signal, call.onStep)
@@ -358,6 +358,17 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     },
   ),
 ]
+
+/** Returns what is said of a row, with the tool that does what an option of the commands does; a flow says it of each step. */
+function inToolWords(shown: Fields): Fields {
+  const { why_empty: why, steps } = shown
+  const tool = 'call resume_run with retry_unknown, or have a person resume it with --retry-unknown,'
+  return {
+    ...shown,
+    ...(typeof why === 'string' && { why_empty: why.replace('resume with --retry-unknown', tool) }),
+    ...(Array.isArray(steps) && { steps: steps.map((step) => inToolWords(step as Fields)) }),
+  }
+}
 
 type RunView = Readonly<Record<'id' | 'operation' | 'file' | 'status', string>> &
   Readonly<Record<'credits' | 'credits_reserved', number>> & {

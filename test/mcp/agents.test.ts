@@ -347,6 +347,25 @@ describe('prospect mcp', () => {
     expect(await find('--max-cost', 'acmemail=1')).toBe(1)
   })
 
+  it('says which tool asks a data vendor once more whose answer was lost, and asks with it', async () => {
+    const [dns, vendor] = [closeAfterTest(await vendorNames()), closeAfterTest(await fakeVendor())]
+    await addProvider(here, fakeFile(vendor.origin))
+    write('list.csv', 'first_name,last_name,domain\nAda,Lost,acme.example\n')
+    const given = { env: { PROSPECT_DNS: dns.address } }
+    const { call } = await connectAgent(here.home, ['--max-credits', '9', '--max-cost', 'acmemail=2'], given)
+    const asked = { operation: 'contacts_enrich', file: 'list.csv', values: { enrichment_type: ['email'] } }
+    const { id } = await call('run_file', { ...asked, output: 'out.csv', wait: 60 })
+    expect(await call('run_status', { run: id, row: 1 })).toMatchObject({
+      status: 'unknown',
+      why_empty:
+        'acmemail may have charged, and the answer was lost: call resume_run with retry_unknown, or have a person resume it with --retry-unknown, to ask once more, which may be charged again.',
+    })
+    for (const times of [2, 2]) {
+      await call('resume_run', { run: id, retry_unknown: true, wait: 60 })
+      expect(vendor.asked.get('Lost')).toBe(times)
+    }
+  })
+
   it('says what is wrong with arguments, a tool or a resource, and goes on', async () => {
     const { client, call, refused, lines } = await connectAgent(here.home, [], { mode: 'legacy' })
     expect(client.getNegotiatedProtocolVersion()).toBe('2025-11-25')

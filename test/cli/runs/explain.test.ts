@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { closeAfterTest, answering as listening } from '../../client/listeners.js'
 import { answering, ends, practiceMachine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
@@ -219,6 +220,23 @@ it('names the cell of a row that is not understood or read as blank, and says wh
   const needs = 'Provide a profile URL, or "First name" and "Last name" with "Website" or a company name'
   expect(await whyEmpty(1, 'p.csv')).toBe(`${needs}; "None" in "Last name" is read as blank`)
   expect(await whyEmpty(2, 'p.csv')).toBe(needs)
+})
+
+it('does not say of a data vendor that a server has that an option of ours asks it again', async () => {
+  here.write('in.csv', 'domain\na.example\n')
+  const body = { error: 'lost', code: 'outcome_unknown', answers_lost: ['hunter'] }
+  const { origin } = closeAfterTest(
+    await listening((_, response) => response.writeHead(502).end(JSON.stringify(body))),
+  )
+  const given = {
+    env: { PROSPECT_BASE_URL: `${origin}/api/v2`, PROSPECT_API_KEY: 'pk_test0test0test0test0' },
+  }
+  await ends(here.run('accounts enrich --csv in.csv -o out.csv --yes', given), 11)
+  expect(await here.json('explain out.csv --row 1')).toMatchObject({
+    status: 'unknown',
+    why_empty:
+      'hunter, which the server asks, may have charged, and the answer was lost: the server asks again when it would not reuse an answer any more.',
+  })
 })
 
 it('says why a row was not looked up, with the status that the output has of it', async () => {

@@ -5,6 +5,7 @@ import { columnsField, type Input, type RowColumns } from '../../../api/calls/ca
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import {
   hiddenNote,
+  lostIn,
   needsWords,
   notAskedIn,
   type OperationId,
@@ -26,7 +27,7 @@ import { rowPriceOf } from '../../../runs/plan/price.js'
 import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
 import { inputOfRow, whyNotLookedUp } from '../../../runs/run-batch.js'
-import { isEngineName, shownTarget } from '../../../runs/target-name.js'
+import { isEngineName, isServerName, shownTarget } from '../../../runs/target-name.js'
 import { fromRecord, toRequest } from '../../batch/request.js'
 import { createRunPorts } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
@@ -139,7 +140,7 @@ async function explainLookup(
   const [status, why] = found
     ? [found.state, await whyEmpty(context, run, row - 1, found)]
     : (unasked ?? (await notLookedUp(context, run, row - 1)))
-  const lost = found?.state === 'unknown' ? await lostByVendors(asked) : null
+  const lost = found?.state === 'unknown' ? ((await lostByVendors(asked)) ?? lostAtServer(run, stored)) : null
   const values = await valuesOf(run, body, resultNamed(run, column))
   const isBlank = column !== undefined && Object.values(values).every((value) => toCell(value) === '')
   const source = found ? sourceNames[found.source] : null
@@ -370,6 +371,14 @@ async function lostByVendors(vendors: readonly AskedVendor[] | null): Promise<st
   return charging.length === 0
     ? `${namesOf(lost)} accepted the work, and has not answered: resume with --retry-unknown to ask for the answer again, which costs nothing.`
     : `${namesOf(charging)} may have charged, and the answer was lost: resume with --retry-unknown to ask once more, which may be charged again.`
+}
+
+/** Says the same of data vendors that a server has: no option of ours has it ask them again. */
+function lostAtServer({ target }: Run, body: unknown): string | null {
+  const lost = isServerName(target) ? lostIn(body) : []
+  return lost.length === 0
+    ? null
+    : `${lost.join(' and ')}, which the server asks, may have charged, and the answer was lost: the server asks again when it would not reuse an answer any more.`
 }
 
 const isOpenState = (state: string): boolean => ['asked', 'submitted', 'unknown'].includes(state)
