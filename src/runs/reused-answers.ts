@@ -1,5 +1,6 @@
 import { compose, type Layer, type Reply } from '../api/calls/caller.js'
-import type { OperationId } from '../api/operations/table.js'
+import { ApiError, toRefusal } from '../api/calls/errors.js'
+import { type OperationId, operation } from '../api/operations/table.js'
 import type { Clock, Ids } from '../api/ports/ports.js'
 import { getOrMake, once } from '../api/values/objects.js'
 import { type Driver, isPostgres } from '../storage/driver/connection.js'
@@ -62,8 +63,12 @@ export function reusedAnswers(ports: ReusePorts) {
     ...caller,
     call: async (id, input, options = {}) => {
       const { apiKey, row, member } = options
-      const payer =
-        apiKey === undefined || row || member || maxAgeMs === 0 ? undefined : await ports.payerOf(apiKey)
+      if (apiKey === undefined || row || member || maxAgeMs === 0) return caller.call(id, input, options)
+      const payer = await ports.payerOf(apiKey).catch((error: unknown) => {
+        if (error instanceof ApiError) return error
+        throw error
+      })
+      if (payer instanceof ApiError) return toRefusal(payer, operation(id))
       if (!payer) return caller.call(id, input, options)
       const lookups = getOrMake(
         opened,

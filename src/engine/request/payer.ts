@@ -1,5 +1,6 @@
 import type { Reply } from '../../api/calls/caller.js'
 import { ApiError } from '../../api/calls/errors.js'
+import { isUnreachable } from '../../api/calls/retry.js'
 import { type OperationId, operation } from '../../api/operations/table.js'
 import type { Clock, Source } from '../../api/ports/ports.js'
 import type { Driver } from '../../storage/driver/connection.js'
@@ -28,7 +29,8 @@ export function createPayers({ store, source, ...waiting }: PayerPorts) {
       }
       return { workspace: workspace.id, clean }
     } catch (error) {
-      if (error instanceof ApiError) return undefined
+      // A database that is away says nothing of a key, and what is stored must not be paid for again.
+      if (error instanceof ApiError && !isUnreachable(error)) return undefined
       throw error
     }
   }
