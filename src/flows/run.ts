@@ -126,14 +126,17 @@ export const keyOfFlow = (
   parts: readonly unknown[],
 ): string => digestOf([flow.name, path, workspace, ...parts])
 
-/** Runs a flow, or resumes it: each step is a run, and its rows stream into the next one. */
-export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted: AbortSignal) {
-  const begun = ports.clock.now()
-  const { flow, path, look } = asked
-  const { source, since } = flow
-  const steps: readonly Step[] = [...(source ? [source] : []), ...flow.steps.slice(0, asked.until)]
+/** What says which flow is meant, and what is to be asked again. */
+type AskedFlow = Pick<
+  FlowRequest,
+  'flow' | 'path' | 'until' | 'content' | 'fresh' | 'retryUnknown' | 'database'
+>
+
+/** Opens the records of runs, and returns what a flow is known by there. */
+async function identifyFlow(asked: AskedFlow, ports: RunPorts) {
+  const { flow, path } = asked
+  const steps: readonly Step[] = [...(flow.source ? [flow.source] : []), ...flow.steps.slice(0, asked.until)]
   const records = await openRuns(ports, { database: asked.database })
-  await stopKilledRuns(records, undefined, ports.target.engine)
   const target = await ports.target.name()
   const workspace = await ports.target.workspace()
   const notBefore = await ports.target.answersFrom()
@@ -141,27 +144,50 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const identityKey = keyOfFlow(asked, workspace, parts)
     return { target, identityKey, operation, workspace, file: path, fileHash: '' }
   }
-  // A finished flow with rows of unknown outcome goes on where these are to be asked again.
-  let isReopened = false
-  const findSame = async (identity: RunIdentity): Promise<Run | undefined> => {
-    const known = asked.fresh ? undefined : await records.runs.known(identity)
-    if (!known || isOutdated(known, notBefore) || isForeign(known, identity)) return undefined
-    return isReopened ? { ...known, status: 'stopped' } : known
-  }
   const lists = await openKnownLists(ports, flow.skipKnown)
   const content = [await contentOf(asked), lists?.fingerprint]
   const identity = identify([content, steps.map(({ written }) => written)], flowOperation)
-  await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
-  const ended = await findSame(identity)
+  /** Returns the run that another one is to go on from. */
+  const findSame = async (own: RunIdentity): Promise<Run | undefined> => {
+    const known = asked.fresh ? undefined : await records.runs.known(own)
+    return !known || isOutdated(known, notBefore) || isForeign(known, own) ? undefined : known
+  }
   /** Returns the data vendors that can be asked now about rows of a run, and could not. */
   const askable = async (run: Run, id = run.id) => {
     const names = await records.runs.vendorsNotAsked(run)
     return ports.target.vendorsToAsk({ id, operation: run.operation }, names)
   }
-  isReopened =
-    ended?.status === 'finished' &&
-    ((asked.retryUnknown && (await hasUnknown(records, ended))) ||
-      (await hasStep(records, ended, async (run) => (await askable(run)).size > 0)))
+  /** Whether a finished flow has rows that are to be asked about again, or can be now. */
+  const isOpen = async (ended: Run): Promise<boolean> =>
+    (asked.retryUnknown && (await hasUnknown(records, ended))) ||
+    (await hasStep(records, ended, async (run) => (await askable(run)).size > 0))
+  return { steps, records, identify, notBefore, lists, content, identity, findSame, askable, isOpen }
+}
+
+/** Whether a flow has finished before, and has nothing left to ask: running it writes its output again, and costs nothing. */
+export async function hasFinished(asked: AskedFlow, ports: RunPorts): Promise<boolean> {
+  if (asked.flow.since) return false
+  const { identity, findSame, isOpen } = await identifyFlow(asked, ports)
+  const same = await findSame(identity)
+  return same?.status === 'finished' && !(await isOpen(same))
+}
+
+/** Runs a flow, or resumes it: each step is a run, and its rows stream into the next one. */
+export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted: AbortSignal) {
+  const begun = ports.clock.now()
+  const { flow, path, look } = asked
+  const { source, since } = flow
+  const own = await identifyFlow(asked, ports)
+  const { steps, records, identify, notBefore, lists, content, identity, askable } = own
+  await stopKilledRuns(records, undefined, ports.target.engine)
+  await holdRun(ports, records.locks, identity.identityKey, { of: 'run' })
+  const ended = await own.findSame(identity)
+  // A finished flow with rows that are to be asked about again goes on there.
+  const isReopened = ended?.status === 'finished' && (await own.isOpen(ended))
+  const findSame = async (of: RunIdentity): Promise<Run | undefined> => {
+    const known = await own.findSame(of)
+    return known && isReopened ? { ...known, status: 'stopped' } : known
+  }
   const same = isReopened ? await findSame(identity) : ended
   // It ended while this command began, which would find nothing new and write that over what the other one has found.
   const finished = since ? await records.runs.list({ status: 'finished' }) : []
@@ -394,6 +420,17 @@ export async function contentOf({
 /** Whether a record is that of a flow, which is known by its name and its file. */
 export const isRecordOf = ({ operation, file, request }: Run, name: string, path: string): boolean =>
   operation === flowOperation && file === path && (parseJson(request) as Partial<FlowRecord>).flow === name
+
+/** Returns what became of the rows of a flow in each step, and what that has cost so far. */
+export function stepsOf({ request }: Run, { runs }: RunRecords): Promise<readonly StepCount[]> {
+  const { steps = [] } = parseJson(request) as Partial<FlowRecord>
+  return Promise.all(
+    steps.map(async (count): Promise<StepCount> => {
+      const [run] = count.run === null ? [] : await runs.find(count.run)
+      return run ? { ...count, credits: run.credits } : count
+    }),
+  )
+}
 
 /** Whether the steps of a flow have rows of unknown outcome. */
 const hasUnknown = (records: RunRecords, flow: Run): Promise<boolean> =>

@@ -69,6 +69,10 @@ describe('prospect flow run', () => {
     expect(again.code).toBe(11)
     expect(again.stderr).toContain('nothing was paid')
     expect(here.read('out.csv')).toBe(out)
+    expect(await here.json('flow quote flow.yaml')).toMatchObject({ finished: true })
+    // A terminal, on which nobody answers, is not asked about what costs nothing.
+    const onTerminal = await here.run(['flow', 'run', 'flow.yaml'], { terminal: true })
+    expect([onTerminal.code, onTerminal.stderr]).toEqual([11, expect.not.stringContaining('Start?')])
     expect(await spent()).toEqual(paid)
   })
 

@@ -75,6 +75,10 @@ export async function showReport(
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatSuspect(report.suspect)) context.notify(line)
   for (const one of report.not_asked) context.notify(`${formatSkipped(one)}${hintOfSkipped(context, one)}`)
+  if (command.choices.sources) {
+    const { notifyVendorCosts } = await import('./vendor-costs.js')
+    await notifyVendorCosts(context, run.id, command)
+  }
   for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)

@@ -88,10 +88,6 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     logReport(context, result)
     await showReport(context, result, command)
     const { run, report } = result
-    if (choices.sources) {
-      const { notifyVendorCosts } = await import('../commands/ledger/vendor-costs.js')
-      await notifyVendorCosts(context, run.id, command)
-    }
     if (run.total > report.rows && !report.stopped)
       context.notify(
         `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows. Without --rows, the same command continues with the others.`,

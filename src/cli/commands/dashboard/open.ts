@@ -17,7 +17,7 @@ import {
   type ShownLimits,
 } from '../../../dashboard/page/view.js'
 import type { Dashboard } from '../../../dashboard/server.js'
-import { flowOperation } from '../../../flows/run.js'
+import { flowOperation, stepsOf } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { askToStop, isRunning, openRuns, type RunRecords } from '../../../runs/records.js'
 import { isPostgres } from '../../../storage/driver/connection.js'
@@ -36,8 +36,6 @@ import { makeKey } from '../../target/local-target.js'
 import { targetIn } from '../../target/resolve-target.js'
 import { forgetDeadKey } from '../engine/members.js'
 import { checkSent, readNumbers, type SendRequest, sendEvents } from '../events/events.js'
-import { stepsOf } from '../flow/show.js'
-import { invalidRowsOf, toRunView } from '../runs/runs.js'
 
 export interface DashboardChoices {
   readonly isReadOnly: boolean

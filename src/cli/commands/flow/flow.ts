@@ -13,7 +13,7 @@ import {
   readFlow,
   settingsOf,
 } from '../../../flows/read.js'
-import { type FlowReport, type FlowRequest, runFlow } from '../../../flows/run.js'
+import { type FlowReport, type FlowRequest, hasFinished, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
@@ -68,7 +68,7 @@ import {
   formatFlowQuote,
   listCommand,
   makeFlowQuote,
-  noteSearch,
+  noteSpending,
   showCommand,
   stored,
 } from './show.js'
@@ -95,11 +95,18 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
       .withOptions(engineOptions)
       .printResult(
         async (caller, { args: [file = ''], options }) => {
-          const { context } = withRunDatabase(caller, await placeOf(options))
+          const { context, command: own } = withRunDatabase(caller, await placeOf(options))
           const { flow: read, path } = await openFlow(context, file)
           await requireCrms(context, read)
           const flow = await withPrices(context, read)
-          return makeFlowQuote(context, flow, path, (await readListed(context, flow)).length, options)
+          const listed = await readListed(context, flow)
+          const quote = await makeFlowQuote(context, flow, path, listed.length, options)
+          const { database } = own
+          const content = flow.input.kind === 'list' ? listed : undefined
+          const asked = { flow, path, content, database, fresh: false, retryUnknown: false }
+          const isDone =
+            flow.input.kind !== 'provider' && (await hasFinished(asked, createRunPorts(context, own)))
+          return isDone ? { ...quote, finished: true } : quote
         },
         { layout: formatFlowQuote },
       ),
@@ -183,17 +190,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   await context.requireRecords(asking)
   const isSearched = flow.input.kind === 'provider'
   const known = isSearched ? [] : await readListed(context, flow)
-  if (canAsk(context)) {
-    const quote = await makeFlowQuote(context, flow, path, known.length, { database })
-    const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
-    showAbove(context, () => shown)
-    noteSourceShown(context)
-    const isLarge = isLargePrice(context, quote.budget ?? quote.credits.max, quote.balance)
-    await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
-  } else await context.notifySource()
-  // It is paid for, and asked for when somebody has agreed to it.
-  const listed = isSearched ? await searchVendor(context, flow, given) : known
-  const request: FlowRequest = {
+  const request = (listed: Awaited<ReturnType<typeof readListed>>): FlowRequest => ({
     flow: { ...flow, budget },
     path,
     startedAt,
@@ -211,18 +208,29 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     database: own.database,
     databaseOption: own.databaseOption,
     targetOptions: targetOptionsOf(context.globals),
-  }
+  })
+  const asks = askingAgain(context, given.retryUnknown === true)
+  const ports = createRunPorts(asks, own)
+  // What costs nothing is not asked about.
+  if (canAsk(context) && (isSearched || !(await hasFinished(request(known), ports)))) {
+    const quote = await makeFlowQuote(context, flow, path, known.length, { database })
+    const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
+    showAbove(context, () => shown)
+    noteSourceShown(context)
+    const isLarge = isLargePrice(context, quote.budget ?? quote.credits.max, quote.balance)
+    await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
+  } else await context.notifySource()
+  // It is paid for, and asked for when somebody has agreed to it.
+  const listed = isSearched ? await searchVendor(context, flow, given) : known
   const progress = await startProgress(
     context,
     ({ rows, credits = 0 }) => `${formatNumber(rows)} rows at the last step · ${formatCredits(credits)}`,
   )
   const stopWatching = capYoungGeneration()
-  const asks = askingAgain(context, given.retryUnknown === true)
-  const ports = createRunPorts(asks, own)
   const outward = outwardPorts(context, dirname(path))
   const report = await interruptible(context.streams, (signal) =>
     runFlow(
-      request,
+      request(listed),
       {
         ...ports,
         forStep: (step) => createRunPorts(asks, step),
@@ -244,9 +252,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   })
   logReport(context, report)
   await showReport(context, report)
-  const { notifyVendorCosts } = await import('../ledger/vendor-costs.js')
-  await notifyVendorCosts(context, report.run, own)
-  noteSearch(context, flow, report)
+  await noteSpending(context, flow, report, own)
   return report.exit
 }
 

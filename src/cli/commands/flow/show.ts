@@ -5,7 +5,14 @@ import { unitPrice } from '../../../engine/credits/cost.js'
 import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
-import { type FlowRecord, type FlowReport, flowOperation, isRecordOf, likeStep } from '../../../flows/run.js'
+import {
+  type FlowRecord,
+  type FlowReport,
+  flowOperation,
+  isRecordOf,
+  likeStep,
+  stepsOf,
+} from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/quote.js'
@@ -31,17 +38,6 @@ export async function findFlow(records: RunRecords, invocation: Pick<Invocation,
   const flows = await flowsOf(records)
   const [id] = await resolveIds(invocation, stored, among(flows.map((flow) => flow.id)))
   return flows.find((flow) => flow.id === id) as Run
-}
-
-/** Returns what became of the rows of a flow in each step, and what that has cost so far. */
-export function stepsOf({ request }: Run, { runs }: RunRecords): Promise<readonly StepCount[]> {
-  const { steps = [] } = parseJson(request) as Partial<FlowRecord>
-  return Promise.all(
-    steps.map(async (count): Promise<StepCount> => {
-      const [run] = count.run === null ? [] : await runs.find(count.run)
-      return run ? { ...count, credits: run.credits } : count
-    }),
-  )
 }
 
 async function toView(context: Context, flow: Run, records: RunRecords) {
@@ -82,7 +78,7 @@ export const showCommand: CommandFactory = ({ command }) =>
       async (context, invocation) => {
         const records = await openRuns(context, runsLocationOf(context, invocation.options))
         const flow = await findFlow(records, invocation)
-        const { costsAtVendors } = await import('../ledger/vendor-costs.js')
+        const { costsAtVendors } = await import('../../batch/vendor-costs.js')
         const vendors = await costsAtVendors(context, flow.id, records)
         return { ...(await toView(context, flow, records)), ...(vendors.length > 0 ? { vendors } : {}) }
       },
@@ -180,9 +176,9 @@ const rangeText = ({ min, expected, max }: Range): string =>
 
 export async function formatFlowQuote(body: unknown, look: Look): Promise<string> {
   const { grid, record } = await import('../../output/table.js')
-  const { steps, credits, budget, balance, seconds, flow, source, search } = body as Awaited<
+  const { steps, credits, budget, balance, seconds, flow, source, search, finished } = body as Awaited<
     ReturnType<typeof makeFlowQuote>
-  >
+  > & { readonly finished?: true }
   const names = stepNames(steps)
   const rows = steps.map((step, at) => ({
     step: names[at],
@@ -193,6 +189,7 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
   }))
   const lines = {
     flow,
+    finished: finished && 'prospect flow run writes its output again and costs nothing; with --fresh:',
     'Answers from': source?.text,
     credits: credits.max === 0 ? 'none' : rangeText(credits),
     search: search && `at most ${formatNumber(search.max)} credits of ${search.provider}`,
@@ -204,11 +201,18 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
   return `${record(lines, look)}\n${grid(['step', 'rows', 'go_on', 'credits', 'by'], rows, look)}`
 }
 
+/** Says what data vendors have cost, and what a search with a price may cost. */
+export async function noteSpending(context: Context, flow: Flow, report: FlowReport, location: RunsLocation) {
+  const { notifyVendorCosts } = await import('../../batch/vendor-costs.js')
+  await notifyVendorCosts(context, report.run, location)
+  noteSearch(context, flow, report)
+}
+
 /**
  * Says of a search with a price what it may cost where the budget is too small for it, and that it brought what was known: it
  * is not asked for more than its limit, which costs again.
  */
-export function noteSearch(context: Context, { source, since }: Flow, { steps, stopped }: FlowReport): void {
+function noteSearch(context: Context, { source, since }: Flow, { steps, stopped }: FlowReport): void {
   if (!source || !isPriced(source.operation)) return
   const { name, operation, constants } = source
   const limit = Number(constants.limit)

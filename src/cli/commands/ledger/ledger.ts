@@ -5,11 +5,18 @@ import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import { type Spent, spentDimensions, sumSpent, totalSpent } from '../../../runs/journal/spending.js'
 import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import { isServerName, shownTarget } from '../../../runs/target-name.js'
+import {
+  formatVendorCosts,
+  spentAtProviders,
+  sumOfVendors,
+  vendorRunsOf,
+  withSteps,
+} from '../../batch/vendor-costs.js'
 import { callOnce } from '../../call/send.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context } from '../../context/context.js'
 import { reportOfReply, Stop } from '../../context/errors.js'
-import type { CommandFactory } from '../../options/command-environment.js'
+import { among, type CommandFactory, resolveIds } from '../../options/command-environment.js'
 import {
   contextOfRuns,
   listOf,
@@ -23,7 +30,7 @@ import {
 import { formatOf } from '../../output/output.js'
 import { print } from '../../output/print.js'
 import { profileName, targetName, targetTime } from '../../target/resolve-target.js'
-import { formatVendorCosts, runsOf, spentAtProviders, sumOfVendors, vendorRunsOf } from './vendor-costs.js'
+import { stored } from '../runs/runs.js'
 
 const ledgerOptions = optionRows({
   by: [
@@ -55,7 +62,11 @@ export const ledgerCommand: CommandFactory = (environment) =>
       // One that was killed may have asked vendors and spent nothing here.
       const known = vendorRunsOf((await records?.runs.list()) ?? [])
       const all = ofProviders ? [...own, ...(await spentAtProviders(context, days, known))] : own
-      const runs = records && run !== undefined ? await runsOf(run, known, records) : undefined
+      const ofPerson = { args: run === undefined ? [] : [run], options: {} }
+      const runs =
+        records && run !== undefined
+          ? await withSteps(await resolveIds(ofPerson, stored, among([...new Set(known.values())])), records)
+          : undefined
       const isAsked = (one: Spent) =>
         (runs === undefined || (one.run !== null && runs.has(one.run))) &&
         (provider === undefined || one.provider === provider) &&

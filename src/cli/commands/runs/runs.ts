@@ -156,7 +156,7 @@ export const showCommand: CommandFactory = ({ command }) =>
       const view = await toRunView(context, run, records)
       const lookups = await countLookups(run, records)
       const source = sourceOfRun(run) ?? null
-      const { costsAtVendors } = await import('../ledger/vendor-costs.js')
+      const { costsAtVendors } = await import('../../batch/vendor-costs.js')
       const vendors = await costsAtVendors(context, run.id, records)
       const { sample } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
       const shown = {

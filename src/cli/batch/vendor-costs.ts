@@ -1,14 +1,12 @@
-import { parseJson } from '../../../api/values/json.js'
-import { type FlowRecord, flowOperation } from '../../../flows/run.js'
-import type { Run } from '../../../runs/journal/runs.js'
-import { type Spent, spentDimensions, sumSpent } from '../../../runs/journal/spending.js'
-import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
-import { shownTarget } from '../../../runs/target-name.js'
-import type { Context } from '../../context/context.js'
-import { openWorkspaceOwner } from '../../context/open-databases.js'
-import { among, resolveIds } from '../../options/command-environment.js'
-import { profileName, targetName } from '../../target/resolve-target.js'
-import { stored } from '../runs/runs.js'
+import { parseJson } from '../../api/values/json.js'
+import { type FlowRecord, flowOperation, stepsOf } from '../../flows/run.js'
+import type { Run } from '../../runs/journal/runs.js'
+import { type Spent, spentDimensions, sumSpent } from '../../runs/journal/spending.js'
+import { openRuns, type RunRecords, type RunsLocation } from '../../runs/records.js'
+import { shownTarget } from '../../runs/target-name.js'
+import type { Context } from '../context/context.js'
+import { openWorkspaceOwner } from '../context/open-databases.js'
+import { profileName, targetName } from '../target/resolve-target.js'
 
 /** By what questions to data vendors are recorded as: the run that has asked them. */
 export type VendorRuns = ReadonlyMap<string, string>
@@ -24,11 +22,9 @@ export function vendorRunsOf(runs: readonly Run[]): VendorRuns {
   return known
 }
 
-/** Returns the run that a person names, and the runs of its steps where it is a flow. */
-export async function runsOf(given: string, known: VendorRuns, records: RunRecords): Promise<Set<string>> {
-  const ids = await resolveIds({ args: [given], options: {} }, stored, among([...new Set(known.values())]))
+/** Returns the ids of some runs, and of the runs of their steps where they are flows. */
+export async function withSteps(ids: readonly string[], records: RunRecords): Promise<Set<string>> {
   const found = (await Promise.all(ids.map((id) => records.runs.find(id)))).flat()
-  const { stepsOf } = await import('../flow/show.js')
   const steps = (await Promise.all(found.map((one) => stepsOf(one, records)))).flat()
   return new Set([...ids, ...steps.flatMap((step) => step.run ?? [])])
 }
@@ -41,7 +37,7 @@ export async function spentAtProviders(
 ) {
   const workspace = context.isLocal() ? await openWorkspaceOwner(context) : undefined
   if (!workspace) return []
-  const { listCosts } = await import('../../../engine/tables/providers.js')
+  const { listCosts } = await import('../../engine/tables/providers.js')
   const [profile, target] = [profileName(context), shownTarget(await targetName(context))]
   const costs = await workspace.driver.read((tx) => listCosts(tx, workspace.owner))
   const usual = { profile, target, credits: 0, suspect: 0 }
@@ -73,7 +69,7 @@ export async function costsAtVendors(
 ): Promise<VendorCost[]> {
   if (!(await context.hasVendors())) return []
   const known = vendorRunsOf(await records.runs.list())
-  const runs = await runsOf(run, known, records)
+  const runs = await withSteps([run], records)
   const spent = await spentAtProviders(context, {}, known)
   return sumOfVendors(spent.filter((one) => one.run !== null && runs.has(one.run)))
 }
