@@ -36,6 +36,7 @@ import { makeKey } from '../../target/local-target.js'
 import { targetIn } from '../../target/resolve-target.js'
 import { forgetDeadKey } from '../engine/members.js'
 import { checkSent, readNumbers, type SendRequest, sendEvents } from '../events/events.js'
+import { invalidRowsOf, toRunView } from '../runs/runs.js'
 
 export interface DashboardChoices {
   readonly isReadOnly: boolean

@@ -23,13 +23,9 @@ import { type FlowRecord, flowOperation } from '../../../flows/run.js'
 import { firstText } from '../../../identity/value-kinds.js'
 import type { RowLookup, Run, Runs } from '../../../runs/journal/runs.js'
 import { isWritten, resultColumns, sourceNames, toCell } from '../../../runs/output/columns.js'
-import { rowPriceOf } from '../../../runs/plan/price.js'
 import { openRuns, type RunsLocation } from '../../../runs/records.js'
 import type { RecordedRequest } from '../../../runs/request.js'
-import { inputOfRow, whyNotLookedUp } from '../../../runs/run-batch.js'
 import { isEngineName, isServerName, shownTarget } from '../../../runs/target-name.js'
-import { fromRecord, toRequest } from '../../batch/request.js'
-import { createRunPorts } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { quoteForShell } from '../../context/home.js'
 import {
@@ -43,7 +39,7 @@ import { isoTime, optionRows, runsLocationOf, sharedOptions, whole } from '../..
 import { print } from '../../output/print.js'
 import { countOf, formatPath, type Look, oneLine, wrapText } from '../../output/text.js'
 import { type AnswerSource, sourceOfRun } from '../../target/local-target.js'
-import { keptOut, traced, unaskedText } from './unasked.js'
+import { inputOf, isStep, notLookedUp, traced, unaskedText } from './unasked.js'
 
 const explainOptions = optionRows({
   row: ['<n>', 'the row of the input, counted from 1 after the header', whole],
@@ -383,25 +379,6 @@ function lostAtServer({ target }: Run, body: unknown): string | null {
 
 const isOpenState = (state: string): boolean => ['asked', 'submitted', 'unknown'].includes(state)
 
-/** Returns what a row was looked up by, from its file; `undefined` where that is not the same any more. */
-async function inputOf(context: Context, run: Run, row: number) {
-  const { request, ports } = (await recordedOf(context, run)) ?? {}
-  return request && ports ? inputOfRow(request, ports, run, row) : undefined
-}
-
-/** Returns the request of a run, and the ports for it; `undefined` of a step of a flow, which reads no file. */
-async function recordedOf(context: Context, run: Run) {
-  const recorded = parseJson(run.request) as Partial<RecordedRequest>
-  if (recorded.choices?.flow !== undefined || recorded.constants === undefined) return undefined
-  const plain = context.withGlobals({ jq: undefined, format: undefined, json: undefined, fields: undefined })
-  const { context: own, command } = await fromRecord(
-    plain,
-    { ...run, output: null },
-    { args: [], options: {} },
-  )
-  return { request: toRequest(own, command), ports: createRunPorts(own, command) }
-}
-
 /** Returns whom a lookup was about: as its row said, and where that says nothing, as its answer does. */
 function queryOf(input: Input, body: unknown, isCompany: boolean) {
   const answer = isObject(body) ? body : {}
@@ -456,41 +433,6 @@ async function whyEmpty(context: Context, run: Run, row: number, { state, error 
   return notes.length === 0 ? why : `${why.replace(/\.$/, '')}. ${notes.join(' ')}`
 }
 
-const changedSince =
-  'Why is not known any more: a list that was to be left out, or who is suppressed, has changed, or its lookup was deleted.'
-
-/** Returns the `_status` of a row without a lookup, and why it has none. */
-async function notLookedUp(context: Context, run: Run, row: number): Promise<readonly [string, string]> {
-  const recorded = await recordedOf(context, run)
-  const why = recorded && (await whyNotLookedUp(recorded.request, recorded.ports, run, row))
-  if (why) return keptOut[why.status](why.error)
-  if (why === undefined)
-    return ['none', 'It was not looked up. Why is not known any more: its file is gone or has changed.']
-  const { rows, maxCredits } = recorded?.request.choices ?? {}
-  if (rows !== undefined && row >= rows)
-    return [
-      'skipped',
-      `It was not reached: only the first ${countOf(rows, 'row was', 'rows were')} asked for.`,
-    ]
-  if (run.status === 'running') return ['skipped', 'It has not been reached yet.']
-  // A finished run reached every row.
-  if (run.status === 'finished') return ['none', `It was not looked up. ${changedSince}`]
-  const spent = run.credits + run.reserved
-  const isSpent = maxCredits !== undefined && maxCredits > 0 && spent >= maxCredits
-  const budget = isSpent ? ` when its budget of ${countOf(maxCredits, 'credit', 'credits')} was spent` : ''
-  const input = maxCredits !== undefined && !isSpent ? (await inputOf(context, run, row))?.input : undefined
-  const { most, perRecord } = recorded && input ? rowPriceOf(recorded.request) : {}
-  const price = input && most ? Math.min(most(input), perRecord ?? Number.POSITIVE_INFINITY) : 0
-  const tooLittle =
-    maxCredits !== undefined && maxCredits > 0 && price > maxCredits - spent && !isSpent
-      ? ` Its budget of ${countOf(maxCredits, 'credit', 'credits')} leaves ${maxCredits - spent}, and the row can cost ${price}.`
-      : ''
-  return [
-    'skipped',
-    `It was not reached: the run stopped${budget} with ${run.done} of ${countOf(run.total, 'row', 'rows')} done.${tooLittle}`,
-  ]
-}
-
 /** Returns the run that wrote a file, the newest one; else the only one that read it, or the one that is named. */
 function chooseRun(
   { wrote, read }: { readonly wrote: readonly Run[]; readonly read: readonly Run[] },
@@ -506,10 +448,6 @@ function chooseRun(
   if (others.length === 0) return run
   throw new Refusal('explain.runs', { file, known: named.map((one) => `${one.id} (${one.operation})`) })
 }
-
-/** Whether a run is a step of a flow, which reads no file of its own. */
-const isStep = ({ request }: Run): boolean =>
-  (parseJson(request) as Partial<RecordedRequest>).choices?.flow !== undefined
 
 /** Whether a run is that of a step of a flow that asks a program or an address. */
 const isCustom = ({ operation }: Run): boolean => ['command', 'http'].includes(operation)
