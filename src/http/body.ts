@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import type { Input } from '../api/calls/caller.js'
 import { ApiError } from '../api/calls/errors.js'
 import { renameRequest, type WireNames } from '../api/calls/wire-names.js'
@@ -27,12 +28,31 @@ export async function readFields(
   return { ...(names ? (renameRequest(parsed, names) as Input) : parsed), ...params }
 }
 
+/** What Node's server made a request of. */
+const source = Symbol('source')
+
+type Served = Request & { [source]?: IncomingMessage }
+
+/** Has the body of a request read from what the server has of it, where that is all: a stream of the web takes a tenth of a request. */
+export const readFrom = (request: Served, incoming: IncomingMessage): void => {
+  request[source] = incoming
+}
+
+/** Returns a body that has arrived whole before anybody asked for it. */
+function arrivedBody({ [source]: incoming }: Served): Buffer | undefined {
+  if (!incoming?.complete || incoming.readableDidRead) return undefined
+  return (incoming.read() as Buffer | null) ?? undefined
+}
+
 const firstBytes = 4_096
 
 /** Reads a body of at most `limit` bytes; refuses with 413 or 400, and with 415 when it is compressed. */
 export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity') throw new ApiError('unsupported_encoding')
+  const arrived = arrivedBody(request)
+  if (arrived && arrived.length > limit) throw new ApiError('body_too_large', { limit })
+  if (arrived) return arrived
   // Copied as it comes: a list of a million portions of one byte would take hundreds of times the memory.
   let body = Buffer.allocUnsafe(firstBytes)
   let size = 0

@@ -6,6 +6,7 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import type { AnswerLoss } from '../api/calls/caller.js'
 import { ApiError, type ErrorCode, errorBody, type LocalCode, Refusal } from '../api/calls/errors.js'
 import { lossOf, refuse, safeHeaders } from './answer.js'
+import { readFrom } from './body.js'
 import { guard, inUrl, isLoopback, isWildcard, servedHosts } from './guard.js'
 import { basePath } from './handler.js'
 
@@ -131,11 +132,13 @@ function attach(
 ): void {
   const problemOf = guard(served, options.isPage)
   // This replaces the global Response by one that is written without a stream: twice as many requests.
-  const respond = (request: Request, { outgoing }: { readonly outgoing: object }) =>
-    options.handler(request).then((response) => {
+  const respond = (request: Request, { incoming, outgoing }: Record<'incoming' | 'outgoing', object>) => {
+    readFrom(request, incoming as IncomingMessage)
+    return options.handler(request).then((response) => {
       const loss = lossOf(response)
       return loss ? loseResponse(response, loss, outgoing as ServerResponse, unanswered) : response
     })
+  }
   const serve = getRequestListener(respond, { errorHandler })
   // What follows a refused request on its connection may be a part of it: it is never served.
   const refused = new WeakSet<Duplex>()
