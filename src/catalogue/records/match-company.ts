@@ -10,7 +10,13 @@ import {
   readWrittenName,
   type TaggedPlace,
 } from '../../identity/written-name.js'
-import { boundInteger, boundText, type Connection, type Value } from '../../storage/driver/connection.js'
+import {
+  boundInteger,
+  boundText,
+  type Connection,
+  findRow,
+  type Value,
+} from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
 import { idOfIndustry, nameOfIndustry } from '../full-text/facets.js'
 import { findRegion, gazetteer } from '../places/place.js'
@@ -63,7 +69,7 @@ export async function matchCompany(
     if (candidates.length > 0) return onlyOne(narrow(left, wanted))
   }
   if (wanted.domain !== undefined) {
-    const company = await connection.get<CompanyMatch>(byDomain, wanted.domain)
+    const company = await findRow<CompanyMatch>(connection, byDomain, wanted.domain)
     if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
   }
   if (wanted.name === undefined) return undefined

@@ -1,7 +1,8 @@
 import { ApiError } from '../../api/calls/errors.js'
-import type { Connection } from '../../storage/driver/connection.js'
+import type { Driver } from '../../storage/driver/connection.js'
+import { periodStart } from '../clock.js'
 import type { Member, Workspace } from '../tables/members.js'
-import { readBalances } from './ledger.js'
+import { findBalances, readBalances } from './ledger.js'
 import { readAllowance } from './weekly-limit.js'
 
 /** What a request costs at most. */
@@ -19,15 +20,22 @@ interface SpendableCredits {
 
 export const unlimited = Number.POSITIVE_INFINITY
 
+/** Returns what a member can spend, outside of a transaction. Without a weekly limit, one statement tells. */
 export async function readSpendableCredits(
-  tx: Connection,
+  store: Pick<Driver, 'find' | 'readShared'>,
   workspace: Workspace,
   member: Member,
   now: number,
 ): Promise<SpendableCredits> {
-  const { credits } = await readBalances(tx, workspace.id)
   const limit = member.weeklyLimit
-  return { credits, allowance: limit === null ? unlimited : await readAllowance(tx, member, limit, now) }
+  if (limit === null) {
+    const { credits } = await findBalances(store, workspace.id)
+    return { credits, allowance: unlimited }
+  }
+  return store.readShared(`spendable ${member.id} ${periodStart('week', now)}`, async (tx) => ({
+    credits: (await readBalances(tx, workspace.id)).credits,
+    allowance: await readAllowance(tx, member, limit, now),
+  }))
 }
 
 /** Throws 402 when the balance is too low, or 403 when the weekly allowance is. */

@@ -151,6 +151,10 @@ export function readBalances(tx: Connection, workspaceId: string): Awaitable<Bal
   return found instanceof Promise ? found.then((row) => row ?? start) : (found ?? start)
 }
 
+/** The same outside of a transaction. */
+export const findBalances = async (store: Pick<Driver, 'find'>, workspaceId: string): Promise<Balances> =>
+  (await store.find<Balances>(positionSql, workspaceId)) ?? start
+
 /** The same in a transaction that has locked the workspace, or the whole database: nothing else can add a movement. */
 export const lockPosition = (tx: Connection, workspaceId: string): Awaitable<Balances> =>
   (tx.known.get(`position ${workspaceId}`) as Balances | undefined) ?? readBalances(tx, workspaceId)

@@ -10,7 +10,7 @@ import { coerceQuery, fingerprintOf, validateInTurns, withoutBlanks } from '../.
 import { parseExact } from '../../api/values/json.js'
 import type { Awaitable } from '../../api/values/objects.js'
 import type { Driver } from '../../storage/driver/connection.js'
-import { type CounterState, countedAt, createClockWatch, engineTime, periodStart } from '../clock.js'
+import { type CounterState, countedAt, createClockWatch, engineTime } from '../clock.js'
 import { checkSpendable, readSpendableCredits } from '../credits/check-balance.js'
 import { costOf, creditsNeeded, unitsFor } from '../credits/cost.js'
 import { grantDue } from '../credits/ledger.js'
@@ -325,8 +325,7 @@ async function checkLimits(store: Driver, request: Request): Promise<number> {
   if (quota) await store.read((tx) => checkQuota(tx, workspace, quota, now))
   const credits = creditsNeeded(operation, input)
   if (credits === 0) return isPriced(operation) ? 0 : Number.POSITIVE_INFINITY
-  const name = `spendable ${member.id} ${member.weeklyLimit === null ? '' : periodStart('week', now)}`
-  const spendable = await store.readShared(name, (tx) => readSpendableCredits(tx, workspace, member, now))
+  const spendable = await readSpendableCredits(store, workspace, member, now)
   checkSpendable(billOf(request, credits), spendable)
   return unitsFor(operation, Math.min(spendable.credits, spendable.allowance))
 }

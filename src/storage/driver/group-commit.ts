@@ -182,7 +182,7 @@ export class CommitQueue {
     }
     let results: readonly TaskResult[] = []
     try {
-      results = this.session.isConcurrent ? await this.#runByScope(tasks) : await this.#runInOrder(tasks)
+      results = await this.#runAll(tasks)
       const undoing = results.find((result) => isFailure(result) && result.isDirty) as Failure | undefined
       if (undoing) throw undoing.error
       const committed = this.session.commit()
@@ -238,35 +238,19 @@ export class CommitQueue {
     })
   }
 
-  /** Returns the results, up to one that failed after it wrote. */
-  async #runInOrder(tasks: readonly QueuedTask[]): Promise<TaskResult[]> {
+  /** Returns the results in the order of the tasks, without those behind one that failed after it wrote. */
+  async #runAll(tasks: readonly QueuedTask[]): Promise<TaskResult[]> {
     const results: TaskResult[] = []
-    for (const task of tasks) {
-      const result = await this.#attempt(task)
-      results.push(result)
-      if (isFailure(result) && result.isDirty) break
+    const runInOrder = async (places: Iterable<number>) => {
+      for (const at of places) {
+        const result = await this.#attempt(tasks[at] as QueuedTask)
+        results[at] = result
+        if (isFailure(result) && result.isDirty) return
+      }
     }
-    return results
-  }
-
-  /** Runs the tasks of each scope in their order, and the scopes side by side. Returns the results in the order of the tasks. */
-  async #runByScope(tasks: readonly QueuedTask[]): Promise<TaskResult[]> {
-    const scopes = new Map<unknown, QueuedTask[]>()
-    for (const task of tasks) {
-      const waiting = scopes.get(task.scope ?? task)
-      if (waiting) waiting.push(task)
-      else scopes.set(task.scope ?? task, [task])
-    }
-    const results = new Map<QueuedTask, TaskResult>()
-    await Promise.all(
-      [...scopes.values()].map(async (waiting) => {
-        const made = await this.#runInOrder(waiting)
-        made.forEach((result, at) => {
-          results.set(waiting[at] as QueuedTask, result)
-        })
-      }),
-    )
-    return tasks.flatMap((task) => results.get(task) ?? [])
+    if (this.session.isConcurrent) await Promise.all(placesByScope(tasks).map(runInOrder))
+    else await runInOrder(tasks.keys())
+    return results.filter((result) => result !== undefined)
   }
 
   async #attempt({ work }: QueuedTask): Promise<TaskResult> {
@@ -287,6 +271,23 @@ export class CommitQueue {
       // The error that led here is the one to report.
     }
   }
+}
+
+/** Returns the places of the tasks that run one after the other: those of a scope, and each without one by itself. */
+function placesByScope(tasks: readonly QueuedTask[]): number[][] {
+  const all: number[][] = []
+  const known = new Map<string, number[]>()
+  for (const [at, { scope }] of tasks.entries()) {
+    const places = scope === undefined ? undefined : known.get(scope)
+    if (places) {
+      places.push(at)
+      continue
+    }
+    const first = [at]
+    all.push(first)
+    if (scope !== undefined) known.set(scope, first)
+  }
+  return all
 }
 
 const scopesOf = (tasks: readonly QueuedTask[]): ReadonlySet<string> =>

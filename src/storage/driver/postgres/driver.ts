@@ -342,12 +342,20 @@ WHERE NOT pg_try_advisory_xact_lock(lock)`,
   }
 }
 
+/** Numbers of locks that are kept; those of a busy server's workspaces are taken many times a second. */
+const keptLocks = 1_000
+const locks = new Map<string, bigint>()
+
 /** The number of a lock: names that have the same one only wait for each other in vain. */
-const lockOf = (schema: string, scope: string): bigint =>
-  createHash('sha256')
-    .update(JSON.stringify(['prospect', schema, scope]))
-    .digest()
-    .readBigInt64BE()
+function lockOf(schema: string, scope: string): bigint {
+  const name = JSON.stringify(['prospect', schema, scope])
+  const known = locks.get(name)
+  if (known !== undefined) return known
+  const lock = createHash('sha256').update(name).digest().readBigInt64BE()
+  if (locks.size >= keptLocks) locks.clear()
+  locks.set(name, lock)
+  return lock
+}
 
 /** Returns the first queue whose group is not late, so that groups are large; if all are, the one with the fewest tasks. */
 const inTime = (queues: readonly CommitQueue[], late: number): CommitQueue =>
