@@ -80,7 +80,7 @@ async function startNode(folder: string, at: number, etcdPort: number, isSynchro
   const [port, restPort] = [await freePort(), await freePort()]
   const etcd = await cutConnection(etcdPort)
   mkdirSync(own)
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=512m,uid=${idOf('postgres')},mode=0700`, 'tmpfs', own])
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=1g,uid=${idOf('postgres')},mode=0700`, 'tmpfs', own])
   const text = deploy('patroni.yml')
     .replaceAll('db-1:8008', `127.0.0.1:${restPort}`)
     .replaceAll('db-1:5432', `127.0.0.1:${port}`)
