@@ -42,6 +42,22 @@ describe('somebody who is suppressed at a domain, and is asked for at the name o
       expect((await here.run(['suppress', 'add', `${name} at atelier-lumiere.example`])).code).toBe(0)
   })
 
+  it('is found by suppress check at the name of the company, and at their profile, as a lookup would', async () => {
+    const check = async (who: string) => (await here.run(['suppress', 'check', who])).code
+    for (const who of [
+      'Théo Marchand at Atelier Lumière',
+      'zoe denis at Atelier Lumière SARL',
+      `${network}/in/zoe`,
+    ])
+      expect([who, await check(who)]).toEqual([who, 13])
+    for (const who of [
+      'Luc Petit at Atelier Lumière',
+      `${network}/in/luc`,
+      'luc.petit@atelier-lumiere.example',
+    ])
+      expect([who, await check(who)]).toEqual([who, 0])
+  })
+
   it.each(
     suppressed.flatMap((name) => [
       `contacts waterfall ${byName(name)} --enrichment-type email --sync`,

@@ -1,6 +1,6 @@
 import { isRefusal, Refusal } from '../../../api/calls/errors.js'
 import { exitCodes } from '../../../api/calls/exit-codes.js'
-import type { Fields } from '../../../api/values/objects.js'
+import { type Fields, withoutUndefined } from '../../../api/values/objects.js'
 import {
   asRecord,
   readSuppressible,
@@ -10,6 +10,7 @@ import {
 import { suppressionsOf } from '../../../catalogue/suppression/suppressions.js'
 import { FooterCounter, footerNote } from '../../../csv/footer.js'
 import { mentionedKeys } from '../../../identity/mentions.js'
+import { splitPersonName } from '../../../identity/name.js'
 import { hasKnownSuffix, isFreeMailbox } from '../../../identity/value-kinds.js'
 import { type Mapping, positionsOf, rowInput } from '../../../runs/input/mapping.js'
 import type { Table } from '../../../runs/input/table.js'
@@ -116,7 +117,7 @@ export const suppressCommand: CommandFactory = ({ command, group }) =>
       .run(async (context, { args: [text = ''] }) => {
         const entry = readValue(text)
         const found = await (await readSuppressions(context))?.entries.find(mentionedKeys(asRecord(entry)))
-        const suppressed = found !== undefined && found.size > 0
+        const suppressed = (found !== undefined && found.size > 0) || (await isOfSuppressed(context, entry))
         const { kind, value } = entry
         const layout = () => `${value} is ${suppressed ? '' : 'not '}suppressed.\n`
         await print(context, { kind, value, suppressed }, { layout })
@@ -223,6 +224,18 @@ async function openSuppressions(context: Context) {
 type Suppressions = NonNullable<Awaited<ReturnType<typeof readSuppressions>>>
 
 /** Does the same to read them. Creates no workspace: `undefined` where there is none, which suppresses nobody. */
+/** Whether somebody is meant, as a lookup of this machine would understand it, who is suppressed by another name or address. */
+async function isOfSuppressed(context: Context, entry: Suppressible): Promise<boolean> {
+  if (!context.isLocal()) return false
+  const suppressor = await context.suppressor()
+  if (!suppressor) return false
+  const { full_name: name, url: network_url, ...record } = asRecord(entry)
+  const [first_name, last_name] = splitPersonName(String(name ?? '')) ?? []
+  const asked = withoutUndefined({ ...record, first_name, last_name, network_url })
+  const [is] = await suppressor.areAskedAbout([asked], await context.catalogue())
+  return is === true
+}
+
 async function readSuppressions(context: Context) {
   if (isDirect(context))
     return {
