@@ -510,6 +510,7 @@ const messages: Readonly<Record<string, Message>> = {
   'tools.invalid': { text: ({ field, reason }) => `${field || 'The arguments'}: ${reason}.`, hint: 'See the input schema of the tool.' },
   'tools.no_argument': { text: '{name} is missing or not valid.', hint: 'See the input schema of the tool.' },
   'tools.no_budget': { text: ({ wanted, isMost, left, most }) => `Budget reached: ${wanted === undefined ? 'this costs credits' : isMost ? `max_credits is ${count(wanted)}` : `this can cost ${count(wanted)} ${wanted === 1 ? 'credit' : 'credits'}`}, and this server ${left !== 0 ? `may spend ${count(left)} more` : most === 0 ? 'may spend none' : `has none of its ${count(most)} left`}.`, hint: 'A person can allow it: prospect mcp --max-credits N, in the configuration of this server.', exit: exitCodes.budget, code: 'budget' },
+  'tools.value': { text: 'values.{field} {wrong}.' },
   'tools.unknown': { text: 'There is no field {name} here.', hint: (details) => nearOrAll({ ...details, meant: details.near }, 'There are') },
   'tools.rows_of_run': { text: '{id} is a search, and rows are those of runs.', hint: 'Without row and column, run_status answers the records of the search.' },
   'tools.run_elsewhere': { text: 'Run {run} was not started by this server.', hint: 'Stop it where it runs.' },

@@ -340,7 +340,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       until: text(
         'Until the end of that day, week or month; last week alone is since and until last-week',
       ).optional(),
-      run: runId.optional(),
+      run: runId.describe('Id of the run or flow, or its beginning').optional(),
       member: text('Only what this member spent').optional(),
       provider: text('Only what this data vendor of the user was asked').optional(),
     },
@@ -432,6 +432,10 @@ async function rowsCall(
   const [unknown] = findUnknown(operation.id, shape, unwrap(operation.id, read))
   if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(shape.input.shape))
   const input = await session.port.resolveNames({ operation, shape, input: read })
+  for (const [field, value] of Object.entries(input)) {
+    const wrong = shape.input.shape[field]?.safeParse(value).error?.issues[0]
+    if (wrong) throw new Refusal('tools.value', { field, wrong: wrong.message })
+  }
   const { max_age: maxAge, only_missing: onlyMissing, skip_known: lists } = chosen
   const skipKnown = lists && listsIn(session, 'skip_known', lists)
   const options = { csv, map: mapOf(map), sheet, rows, sample, maxAge, onlyMissing, skipKnown, ...others }

@@ -384,6 +384,10 @@ describe('prospect mcp', () => {
       expect(
         await refused(tool, { ...search, ...(tool === 'run_file' ? { output: 'out.csv' } : {}) }),
       ).toMatchObject({ error: 'There is no field job_titels here.', hint: 'Did you mean job_titles?' })
+    const boss = { ...search, values: { seniority_levels: ['220', '999'], limit: 1 } }
+    expect(await refused('quote_file', boss)).toMatchObject({
+      error: expect.stringContaining('values.seniority_levels has unknown ids: 999.'),
+    })
     expect(await refused('contacts_get', { id: ' ' })).toMatchObject({ error: 'id is missing or not valid.' })
     expect(await refused('contacts_get', { id: '--help' })).toMatchObject({ error: 'Not found', status: 404 })
     expect(await refused('run_status', { run: 'abcd' })).toMatchObject({
@@ -1147,6 +1151,11 @@ describe('prospect mcp', () => {
     expect((await here.run('flow run paid.yaml --yes')).code).toBe(0)
     expect(await spent()).toBe(4)
     expect(await refused('flow_run', { file: 'outside.yaml' })).toMatchObject({ code: 'usage' })
+    flow('mistaken', 'm.csv', '{ keep: headcout > 5 }')
+    expect(await refused('flow_run', { file: 'mistaken.yaml' })).toMatchObject({
+      error: expect.stringMatching(/mistaken\.yaml:3:17: step 1 \(keep\): keep: there is no field headcout/),
+      hint: 'Nothing was sent.',
+    })
     expect(await refused('flow_run', { file: 'program.yaml' })).toMatchObject({
       error: 'program starts programs, or sends rows to addresses or a CRM, which is not permitted here.',
       hint: expect.stringContaining('prospect mcp --allow-commands'),

@@ -364,8 +364,8 @@ export async function openFlow(context: Context, file: string) {
   const { flow, problems } = await readFlow(text, files)
   if (flow) return { path, flow }
   const lines = problems.map((problem) => describeProblem(formatPath(path, context.streams), problem))
-  // What is wrong is the error itself where nothing else is said.
-  if (context.globals.quiet) throw new UsageError(lines.join(' '), 'Nothing was sent.')
+  // What is wrong is the error itself where nothing else is said, or heard.
+  if (context.globals.quiet || context.take) throw new UsageError(lines.join(' '), 'Nothing was sent.')
   for (const line of lines) context.notify(line)
   const count = lines.length
   throw new Refusal('usage.flow_mistakes', {
