@@ -127,6 +127,7 @@ export class Session {
         isMost,
         left: Math.max(0, this.left),
         most: this.#most,
+        held: this.#held,
       })
     this.left -= credits
     this.#held += credits

@@ -834,6 +834,21 @@ describe('prospect mcp', () => {
     })
   })
 
+  it('says what is held for a run that is under way, and to wait for its end', async () => {
+    await writeFound(3)
+    await here.json('engine faults add all --delay 1s')
+    const file = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv' }
+    const { call, refused } = await connectAgent(here.home, ['--max-credits', '4'])
+    const { id } = await call<{ id: string }>('run_file', file)
+    expect(await refused('accounts_enrich', { domain: 'acme-robotics.example' })).toMatchObject({
+      error:
+        'Budget reached: this can cost 1 credit, and this server has none of its 4 left: 4 are held for what is under way.',
+      hint: 'Wait until that has ended: what it has not spent is left then.',
+    })
+    expect(await call('run_status', { run: id, wait: 60 })).toMatchObject({ status: 'finished', credits: 3 })
+    expect(await call('credits_show')).toMatchObject({ budget: { spent: 3, reserved: 0, left: 1 } })
+  })
+
   it('goes on with a run that a budget ended, with what this server has left or a later one may spend', async () => {
     await writeFound(6)
     const file = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
