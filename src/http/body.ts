@@ -28,12 +28,12 @@ export async function readFields(
   return { ...(names ? (renameRequest(parsed, names) as Input) : parsed), ...params }
 }
 
-/** What Node's server made a request of. */
+/** Where a request keeps the one of Node's server that it was made of. */
 const source = Symbol('source')
 
 type Served = Request & { [source]?: IncomingMessage }
 
-/** Has the body of a request read from what the server has of it, where that is all: a stream of the web takes a tenth of a request. */
+/** Lets the body be read from Node's request once it has arrived: a web stream takes a tenth of the time of a request. */
 export const readFrom = (request: Served, incoming: IncomingMessage): void => {
   request[source] = incoming
 }

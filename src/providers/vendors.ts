@@ -111,7 +111,6 @@ interface Claimed {
 
 type Ended = Omit<VendorReply, 'name'>
 
-/** How a call ended, to be kept. */
 /** How far a request brought a question: the vendor put it off or accepted it, another process has it, or it ended. */
 type Step = Ended | 'again' | 'limited' | 'submitted' | 'taken'
 

@@ -135,8 +135,8 @@ export async function hashOfFile(path: string): Promise<string> {
 
 /**
  * Finds the run to resume, as `findRun` does; a finished one, too, where `--retry-unknown` finds something to do, or one that is
- * resumed by its id where asking again costs nothing, or data vendors can be asked about rows that could not be. One that
- * began before `notBefore` is not written again, since its answers are out of date.
+ * resumed by its id where asking again costs nothing, or data vendors can be asked now that could not be asked about some of its
+ * rows. One that began before `notBefore` is not written again, since its answers are out of date.
  */
 export async function findKnown(
   request: BatchRequest,

@@ -48,7 +48,7 @@ export function leasesOf({ table, key, open = '1 = 1' }: LeasedTable) {
       (free: string, lock: string) =>
         `(SELECT ${key.join(', ')} FROM ${table} WHERE ${open} AND ${condition.replace('{free}', free)}
         ${order && `ORDER BY ${order}`} LIMIT 1${lock})`,
-    /** Returns whether a token has a row, as far as what is read from knows. */
+    /** Returns whether a token has a row, as far as the server knows that is read from: a standby may lag behind. */
     has: async (tx: Connection, token: string, ...of: Value[]): Promise<boolean> =>
       (await tx.get(hasSql, ...of, token)) !== undefined,
     /** Returns whether a token still has a row, and keeps it so until the transaction ends. */

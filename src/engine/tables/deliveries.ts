@@ -181,7 +181,7 @@ export async function claimDelivery(
   return row && deliveryTable.toRecord(row)
 }
 
-/** Returns whether a token has a delivery. What is read from does not know of it if it does not know its records. */
+/** Returns whether a token has a delivery: a standby that does not know of that may lack its records. */
 export const hasDelivery = (tx: Connection, id: string, token: string) => leases.has(tx, token, id)
 
 /** Makes the next delivery of a job due, unless another first attempt is due or in progress. */

@@ -252,7 +252,7 @@ export const lockJob = (tx: Connection, id: string, token: string) =>
 export const lockJobOf = (tx: Connection, workspaceId: string, id: string) =>
   getJob(tx, lockOwnSql(tx), id, workspaceId)
 
-/** Returns whether a token has a job. What is read from does not know of it if it does not know all that the job is about. */
+/** Returns whether a token has a job: a standby that does not know of that may lack a part of what the job is about. */
 export const hasJob = (tx: Connection, id: string, token: string) => leases.has(tx, token, id)
 
 /** Makes the lease of a job last so much longer from now on. Returns whether this token still had it. */

@@ -428,8 +428,10 @@ export function findOnlyMissing(text: string, columns: readonly ResultColumn[], 
   if (!column) throw missingField('only-missing', field, names)
   const wanted = rest.join('=') || field
   const at = columnNamed(header, wanted)
-  const near = nearest(wanted, header) ?? header.find((name) => name.toLowerCase().includes(field))
-  if (at < 0) throw new Refusal('map.no_column', { field, wanted, near, header })
+  if (at < 0) {
+    const near = nearest(wanted, header) ?? header.find((name) => name.toLowerCase().includes(field))
+    throw new Refusal('map.no_column', { field, wanted, near, header })
+  }
   const inInput = (name: string, own: string): CompletedColumn[] => {
     const result = columns.find((one) => one.name === name)
     const place = columnNamed(header, own)

@@ -224,18 +224,6 @@ async function openSuppressions(context: Context) {
 type Suppressions = NonNullable<Awaited<ReturnType<typeof readSuppressions>>>
 
 /** Does the same to read them. Creates no workspace: `undefined` where there is none, which suppresses nobody. */
-/** Whether somebody is meant, as a lookup of this machine would understand it, who is suppressed by another name or address. */
-async function isOfSuppressed(context: Context, entry: Suppressible): Promise<boolean> {
-  if (!context.isLocal()) return false
-  const suppressor = await context.suppressor()
-  if (!suppressor) return false
-  const { full_name: name, url: network_url, ...record } = asRecord(entry)
-  const [first_name, last_name] = splitPersonName(String(name ?? '')) ?? []
-  const asked = withoutUndefined({ ...record, first_name, last_name, network_url })
-  const [is] = await suppressor.areAskedAbout([asked], await context.catalogue())
-  return is === true
-}
-
 async function readSuppressions(context: Context) {
   if (isDirect(context))
     return {
@@ -246,6 +234,18 @@ async function readSuppressions(context: Context) {
   if (!workspace) return undefined
   const { driver, owner, name } = workspace
   return { entries: suppressionsOf(driver, owner), place: `in the workspace ${name}` }
+}
+
+/** Whether a lookup here would take what was typed for somebody who is suppressed by another name or address. */
+async function isOfSuppressed(context: Context, entry: Suppressible): Promise<boolean> {
+  if (!context.isLocal()) return false
+  const suppressor = await context.suppressor()
+  if (!suppressor) return false
+  const { full_name: name, url: network_url, ...record } = asRecord(entry)
+  const [first_name, last_name] = splitPersonName(String(name ?? '')) ?? []
+  const asked = withoutUndefined({ ...record, first_name, last_name, network_url })
+  const [is] = await suppressor.areAskedAbout([asked], await context.catalogue())
+  return is === true
 }
 
 function isDirect(context: Context): boolean {
