@@ -18,15 +18,30 @@ interface Opened {
   readonly compiled: Pick<CompiledProvider, 'file'>
 }
 
-/** The budgets that a call is counted in: that of its run, and that of the day. */
-export function budgetsOf({ run, most, others }: Spending, { stored, compiled }: Opened, now: number) {
-  const limitOf = (credits: number | undefined) =>
-    credits === undefined ? undefined : Math.round(credits * micros)
-  return [
-    { of: run, limit: limitOf(most?.[stored.name] ?? others) },
-    { of: `day ${isoDay(now)}`, limit: limitOf(compiled.file.max_cost_per_day) },
-  ]
+interface Budget {
+  readonly of: string
+  /** In millionths; `undefined` where there is no limit. */
+  readonly limit: number | undefined
 }
+
+const limitOf = (credits: number | undefined) =>
+  credits === undefined ? undefined : Math.round(credits * micros)
+
+/** The budget of the day that a call is counted in. */
+export const dayBudgetOf = ({ file }: Opened['compiled'], now: number): Budget => ({
+  of: `day ${isoDay(now)}`,
+  limit: limitOf(file.max_cost_per_day),
+})
+
+/** The budgets that a call is counted in: that of its run, and that of the day. */
+export const budgetsOf = (
+  { run, most, others }: Spending,
+  { stored, compiled }: Opened,
+  now: number,
+): readonly Budget[] => [
+  { of: run, limit: limitOf(most?.[stored.name] ?? others) },
+  dayBudgetOf(compiled, now),
+]
 
 /** What came of a call. */
 export type Ending = Pick<ProviderCall, 'state' | 'cost'> & Partial<Pick<ProviderCall, 'answer' | 'error'>>
@@ -35,7 +50,7 @@ export type Ending = Pick<ProviderCall, 'state' | 'cost'> & Partial<Pick<Provide
 export async function endCall(
   tx: Connection,
   call: ProviderCall,
-  budgets: ReturnType<typeof budgetsOf>,
+  budgets: readonly Budget[],
   ending: Ending | undefined,
   answeredAt: number,
 ): Promise<void> {

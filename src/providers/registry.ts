@@ -26,7 +26,7 @@ import {
 } from '../engine/tables/providers.js'
 import { parseExpression } from '../lists/expressions.js'
 import type { Connection, Driver } from '../storage/driver/connection.js'
-import { budgetsOf, type Ending, endCall, leftFor } from './budgets.js'
+import { dayBudgetOf, type Ending, endCall, leftFor } from './budgets.js'
 import { type CompiledProvider, compileProvider, compileStored, micros } from './compile.js'
 import {
   type ProviderFile,
@@ -123,24 +123,29 @@ export function createRegistry({ store, clock }: { readonly store: Driver; reado
      * `undefined` where the budget does not suffice.
      */
     begin: (
-      { stored: { name: provider }, compiled }: Parameters<typeof budgetsOf>[1],
+      { stored, compiled }: Parameters<typeof leftFor>[2],
       question: Pick<ProviderCall, 'kind' | 'identity' | 'subject' | 'reserved'>,
       leaseMs: number,
     ) =>
       writing(async (tx, { id: workspaceId }) => {
         const askedAt = clock.now()
-        const run = question.identity
-        const budgets = budgetsOf({ run }, { stored: { workspaceId, name: provider }, compiled }, askedAt)
-        for (const { of, limit } of budgets)
-          if (!(await spendBudget(tx, { workspaceId, provider, run: of }, question.reserved, limit)))
-            return undefined
+        const budget = dayBudgetOf(compiled, askedAt)
+        const { name: provider } = stored
+        const spent = { workspaceId, provider, run: budget.of }
+        if (!(await spendBudget(tx, spent, question.reserved, budget.limit))) return undefined
         const [owner] = await listMembers(tx, workspaceId)
-        const memberId = owner?.id ?? ''
-        const leaseUntil = await leaseEnd(tx, leaseMs)
-        const call = newCall({ ...question, workspaceId, provider, memberId, run, askedAt, leaseUntil })
+        const call = newCall({
+          ...question,
+          workspaceId,
+          provider,
+          memberId: owner?.id ?? '',
+          run: question.identity,
+          askedAt,
+          leaseUntil: await leaseEnd(tx, leaseMs),
+        })
         await insertCall(tx, call)
         return (ending: Ending | undefined) =>
-          writing((ended) => endCall(ended, call, budgets, ending, clock.now()))
+          writing((ended) => endCall(ended, call, [budget], ending, clock.now()))
       }),
     /** Counts what a run has spent in the budget of the one that goes on for it. */
     carryBudget: (from: string, to: string): Promise<void> =>

@@ -360,7 +360,7 @@ const testCommand: CommandFactory = ({ command }) =>
         reserved: kind.most,
       }
       const begin = () => registry.begin({ stored, compiled }, question, compiled.timeoutMs)
-      // What a vendor's key for tests is asked costs nobody anything.
+      // A request with a vendor's own key for tests costs nothing, and is not recorded.
       const end = isFree ? async () => {} : await begin()
       if (!end) throw new Refusal('provider.day_budget', { name, most: kind.most / micros })
       let answer = await send(request).catch(async (error: unknown) => {
@@ -388,11 +388,11 @@ const testCommand: CommandFactory = ({ command }) =>
       const isTold = outcome?.is !== 'found' && outcome?.is !== 'not_found'
       const said = accepted === null && isTold ? outcome?.is : ending?.state
       const is = said ?? (accepted === false ? (outcome?.is ?? null) : accepted ? 'unknown' : null)
-      const isOpen = is === null || is === 'unknown'
-      const isTaken = is === 'found' || is === 'not_found' || is === 'failed'
-      await end(
-        isOpen ? { state: 'unknown', cost: 0 } : isTaken ? { state: is, cost: ending?.cost ?? 0 } : undefined,
-      )
+      if (is === null || is === 'unknown') await end({ state: 'unknown', cost: 0 })
+      else if (is === 'found' || is === 'not_found' || is === 'failed')
+        await end({ state: is, cost: ending?.cost ?? 0 })
+      // The vendor did not take it.
+      else await end(undefined)
       return {
         request: { method: request.method, path: request.path, body: request.body ?? null, key: 'hidden' },
         answer: { status: answer.status, body: redactBody(context, answer.body) },
