@@ -164,9 +164,12 @@ async function identifyFlow(asked: AskedFlow, ports: RunPorts) {
   return { steps, records, identify, notBefore, lists, content, identity, findSame, askable, isOpen }
 }
 
-/** Whether a flow has finished before, and has nothing left to ask: running it writes its output again, and costs nothing. */
+/**
+ * Whether a flow has finished before, and has nothing left to ask: running it writes its output again, and costs nothing. What the
+ * search of a data vendor brings is not known before it is made.
+ */
 export async function hasFinished(asked: AskedFlow, ports: RunPorts): Promise<boolean> {
-  if (asked.flow.since) return false
+  if (asked.flow.since || asked.flow.input.kind === 'provider') return false
   const { identity, findSame, isOpen } = await identifyFlow(asked, ports)
   const same = await findSame(identity)
   return same?.status === 'finished' && !(await isOpen(same))

@@ -995,6 +995,8 @@ describe('a batch over vendors', () => {
       { provider: 'vendor2', calls: 15, cost: 15, at_risk: 0 },
     ]
     expect(await here.json('runs', 'show', id)).toMatchObject({ vendors })
+    for (const name of ['vendor1', 'vendor2']) await here.json('providers', 'disable', name)
+    expect(await here.json('runs', 'show', id)).toMatchObject({ vendors })
     const count = (name: string) => rows.filter(({ email_source }) => email_source === name).length
     expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
   })

@@ -457,11 +457,22 @@ export const needsWords = 'it needs '
 export const notAskedText = (vendors: readonly SkippedVendor[]): string =>
   vendors.map(({ provider, reason }) => `${provider} (${reason.replaceAll('_', ' ')})`).join(', ')
 
-const passing = /([\w-]+) \((?:budget|out of credits|invalid key|no key|rate limited|failing|no webhook)\)/g
+/** Why a data vendor cannot be asked now, and may be later. */
+export const temporaryReasons = [
+  'budget',
+  'out_of_credits',
+  'invalid_key',
+  'no_key',
+  'rate_limited',
+  'failing',
+  'no_webhook',
+] as const
 
-/** Returns the vendors that may be asked another day, of what names those that were not asked. */
+const isTemporary = new RegExp(`([\\w-]+) \\((?:${temporaryReasons.join('|').replaceAll('_', ' ')})\\)`, 'g')
+
+/** Returns the vendors that may be asked later, of what names those that were not asked. */
 export const askedLaterIn = (text: string | null): readonly string[] =>
-  [...(text ?? '').matchAll(passing)].map(([, name = '']) => name)
+  [...(text ?? '').matchAll(isTemporary)].map(([, name = '']) => name)
 
 /** Returns whether the text of a 400 says that a lookup found nothing. */
 export const saysNothingFound = (text: string): boolean => /\bno(t| \w+) found\b/i.test(text)

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { needsWords } from '../../api/operations/table.js'
+import { needsWords, type temporaryReasons } from '../../api/operations/table.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import type { Run } from '../../runs/journal/runs.js'
@@ -196,8 +196,10 @@ export function formatSkipped({ provider, reason, rows }: SkippedRows): string {
   return `${provider} ${why}: ${countRows(rows)} went on without it.`
 }
 
-/** When the same command asks a data vendor again, by the reason why it was not asked. */
-const askedOnce: Readonly<Record<string, (name: string, isOfRun: boolean) => string>> = {
+type Hint = (provider: string, isOfRun: boolean) => string
+
+/** When the same command asks a data vendor that it could not ask. */
+const asksAgain: Readonly<Record<string, Hint>> = {
   budget: (name, isOfRun) =>
     isOfRun
       ? `: the same command with a higher --max-cost ${name}=N. Nothing is paid again.`
@@ -209,11 +211,11 @@ const askedOnce: Readonly<Record<string, (name: string, isOfRun: boolean) => str
   rate_limited: () => ' later: the same command.',
   failing: () => ' later: the same command.',
   no_webhook: () => ' while that runs: the same command.',
-}
+} satisfies Record<(typeof temporaryReasons)[number], Hint>
 
 /** Returns how a data vendor is asked about rows that went on without it; nothing where it would not be. */
 export function hintOfSkipped({ globals }: Context, { provider, reason }: SkippedRows): string {
-  const when = askedOnce[reason]?.(provider, globals.maxCost?.[provider] !== undefined)
+  const when = asksAgain[reason]?.(provider, globals.maxCost?.[provider] !== undefined)
   return when === undefined ? '' : ` To ask it about them${when}`
 }
 

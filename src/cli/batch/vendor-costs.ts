@@ -67,7 +67,6 @@ export async function costsAtVendors(
   run: string,
   records: RunRecords,
 ): Promise<VendorCost[]> {
-  if (!(await context.hasVendors())) return []
   const known = vendorRunsOf(await records.runs.list())
   const runs = await withSteps([run], records)
   const spent = await spentAtProviders(context, {}, known)

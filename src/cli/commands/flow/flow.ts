@@ -104,8 +104,7 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
           const { database } = own
           const content = flow.input.kind === 'list' ? listed : undefined
           const asked = { flow, path, content, database, fresh: false, retryUnknown: false }
-          const isDone =
-            flow.input.kind !== 'provider' && (await hasFinished(asked, createRunPorts(context, own)))
+          const isDone = await hasFinished(asked, createRunPorts(context, own))
           return isDone ? { ...quote, finished: true } : quote
         },
         { layout: formatFlowQuote },
@@ -212,7 +211,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const asks = askingAgain(context, given.retryUnknown === true)
   const ports = createRunPorts(asks, own)
   // What costs nothing is not asked about.
-  if (canAsk(context) && (isSearched || !(await hasFinished(request(known), ports)))) {
+  if (canAsk(context) && !(await hasFinished(request(known), ports))) {
     const quote = await makeFlowQuote(context, flow, path, known.length, { database })
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
