@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConnectionLost, type Input } from '../../../src/api/calls/caller.js'
+import { ConnectionLost, type Input, type Reply } from '../../../src/api/calls/caller.js'
 import { createServerLimit } from '../../../src/engine/credits/server-limit.js'
 import { readSpentAtServers } from '../../../src/engine/credits/weekly-limit.js'
 import { listMembers } from '../../../src/engine/tables/members.js'
@@ -82,6 +82,25 @@ it('a member may spend the weekly limit at a server while work of this engine ho
   const got = await there.call('contacts.enrich_sync', contact, { member })
   expect([held.status, got.status]).toEqual([403, 200])
   await caller.close()
+})
+
+it.each([
+  ['is sent once a call that is under way has found nothing and gives its credit back', 404, 200],
+  ['is refused once a call that is under way has cost it', 200, 403],
+])('a lookup for which the week has no credit left %s', async (_, statusOfFirst, statusOfSecond) => {
+  const { bench, layer, member } = await limited(1)
+  const first = Promise.withResolvers<Partial<Reply>>()
+  const there = answering(() => (there.asked.length === 1 ? first.promise : { credits: 1 }))
+  const caller = layer(there)
+  const enrich = () => caller.call('accounts.enrich', lookup, { member })
+  const sent = [enrich()]
+  await expect.poll(() => there.asked.length).toBe(1)
+  sent.push(enrich())
+  // By the end of a transaction that comes after it, the second one has found that no credit is left.
+  await bench.store.transaction(async () => {}, `spending ${member.id}`)
+  first.resolve({ status: statusOfFirst, credits: statusOfFirst === 200 ? 1 : 0 })
+  const replies = await Promise.all(sent)
+  expect(replies.map(({ status }) => status)).toEqual([statusOfFirst, statusOfSecond])
 })
 
 describe('a member with a weekly limit of 1', () => {

@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { WorkerPool } from '../../../src/engine/jobs/pool.js'
-import { until } from '../../support/until.js'
 
-it('a task keeps its slot to its end', async () => {
+it('a task keeps its slot to its end, and the next one begins then, not when the pool looks again', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
   const begun: (() => void)[] = []
   const tasks = ['first', 'second']
   const pool = new WorkerPool<string>(
@@ -17,12 +18,15 @@ it('a task keeps its slot to its end', async () => {
     },
     new AbortController().signal,
   )
+  const idle = async () => {
+    for (let turns = 0; turns < 20; turns++) await turn()
+  }
   const ended = pool.run(() => true)
-  await until(() => begun.length > 0)
-  for (let turns = 0; turns < 20; turns++) await turn()
+  await idle()
   expect(begun).toHaveLength(1)
   begun[0]?.()
-  await until(() => begun.length === 2)
+  await idle()
+  expect(begun).toHaveLength(2)
   begun[1]?.()
   expect(await ended).toBe(2)
 })

@@ -149,11 +149,17 @@ describe('the ledger of a governed proxy', () => {
     },
   )
 
-  it('has an accepted import count at what it found once a reply says that it ended', async () => {
+  it.each([
+    ['what it found', []],
+    // A server that says less than it has handed over has charged for what it handed over.
+    ['the records that have passed where that is more', [1, 2, 3, 4]],
+  ])('has an accepted import count at %s once a reply says that it ended', async (_, passed) => {
+    const found = passed.length || 2
     const search = { id: 'import-1', name: 'x', status: 'FINISHED', accounts_count: 2 }
+    const accounts = passed.map((at) => ({ domain: `a${at}.example`, ordinal: at }))
     const server = await other(({ path, method }) => {
       if (path === '/intents/accounts/hiring' && method === 'POST') return { id: 'import-1' }
-      return path === '/searches/import-1' ? { search, accounts: [], pagination: {} } : undefined
+      return path === '/searches/import-1' ? { search, accounts, pagination: {} } : undefined
     })
     const one = await proxyOf(server)
     await one.machine.run('engine members set me@localhost --weekly-limit 10')
@@ -162,7 +168,8 @@ describe('the ledger of a governed proxy', () => {
       (await ask(one, '/intents/accounts/hiring', { selected_titles: ['CTO'], webhook_url, limit })).status
     expect([await start(10), await start(1)]).toEqual([200, 403])
     for (let times = 0; times < 2; times++) await ask(one, '/searches/import-1')
-    expect([await start(9), await start(8), await start(1)]).toEqual([403, 200, 403])
+    const left = 10 - found
+    expect([await start(left + 1), await start(left), await start(1)]).toEqual([403, 200, 403])
   })
 
   it('records a contact that was only polled', async () => {
