@@ -137,10 +137,19 @@ export const keyText = (kind: SubjectKind, { sort, value }: Key): string => `${k
 /** Returns the surest key as a text that is equal for records of the same subject; `undefined` where there is none. */
 export function identityIn(kind: SubjectKind, fields: Fields): string | undefined {
   // Names and companies take long, and most records have something surer.
-  const [surest = keysOf(kind, fields)[0]] =
-    kind === 'company' ? companyKeys(surelyIn(fields)) : surelyOfPerson(profilesIn(fields), emailsIn(fields))
+  const [surest = keysOf(kind, fields)[0]] = sureKeys(kind, fields)
   return surest && keyText(kind, surest)
 }
+
+/** Returns the profiles and domains that identify the subject of a record besides its identity, as texts of the same form. */
+export const lesserIn = (kind: SubjectKind, fields: Fields): readonly string[] =>
+  sureKeys(kind, fields)
+    .slice(1)
+    .flatMap((key) => (key.sort === 'email' ? [] : keyText(kind, key)))
+
+/** Returns the keys of a record without names. */
+const sureKeys = (kind: SubjectKind, fields: Fields): readonly Key[] =>
+  kind === 'company' ? companyKeys(surelyIn(fields)) : surelyOfPerson(profilesIn(fields), emailsIn(fields))
 
 export const surerThan = (sort: Sort): readonly Sort[] => sorts.slice(0, sorts.indexOf(sort))
 

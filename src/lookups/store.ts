@@ -50,6 +50,8 @@ export interface LookupRow {
   readonly identity: string | undefined
   /** Hash of the identity, a whole number of 53 bits. */
   readonly hash: number | undefined
+  /** Hashes of other identities that an earlier lookup of the same may have: its answer shows whether it is. */
+  readonly lesser?: readonly number[]
   /** Its maximum cost in credits. */
   readonly most: number
   /** How much of a quota it can use up. */
@@ -153,6 +155,16 @@ export interface LookupsOfRun {
   readonly profile: string
 }
 
+/** How answers show that they answer other lookups, too. */
+export interface Stating {
+  /** Whether an answer to some lookup is that to the one with an identity. */
+  readonly answers: (identity: string, body: unknown) => boolean
+  /** Returns the hashes of what the answer to a lookup states that was asked for by less; nothing for others. */
+  readonly hashesIn: (identity: string, body: unknown) => readonly number[]
+  /** How the identities of lookups begin that are asked for by less. */
+  readonly unsure: readonly string[]
+}
+
 export interface LookupOptions {
   /** Real time. */
   readonly now: () => number
@@ -183,6 +195,8 @@ export interface LookupOptions {
   readonly askAgain?: ReadonlySet<string> | undefined
   /** Runs of samples of the same file, whose answers are taken whatever their age. */
   readonly samples?: ReadonlySet<number> | undefined
+  /** Absent where an answer is that to its own lookup only. */
+  readonly stating?: Stating | undefined
   /** Of a finished run, the answer of rows that have none: only rows of unknown outcome are sent. */
   readonly others?: Pick<RowAnswer, 'status' | 'error'> | undefined
   /** The answer of rows that have none. Nothing is sent or recorded. */
@@ -209,6 +223,7 @@ interface StoredLookup {
 }
 
 interface EqualLookup extends Omit<StoredLookup, 'cost' | 'source' | 'body'> {
+  /** What it was found by: its own hash, or that of what its answer states. */
   readonly hash: number
   readonly payer: string | null
   readonly id: string
@@ -270,9 +285,9 @@ const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.wo
   l.from_run, l.from_row, l.error, coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
   FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
   WHERE l.run = ? AND l.row >= ? AND l.row < ?`
-const equalSql = `SELECT l.run, l.row, l.state, l.hash, l.identity, l.key, l.input, l.work, l.held, l.payer, l.error,
+const equalSql = `SELECT l.run, l.row, l.state, e.hash, l.identity, l.key, l.input, l.work, l.held, l.payer, l.error,
   l.asked_at, l.answered_at, l.from_run, l.from_row, r.id, r.status, r.known_by
-  FROM equal_lookups e CROSS JOIN lookups l ON l.run = e.run AND l.row = e.row AND l.hash = e.hash
+  FROM equal_lookups e CROSS JOIN lookups l ON l.run = e.run AND l.row = e.row AND l.hash IS NOT NULL
   CROSS JOIN runs r ON r.number = l.run
   WHERE e.hash IN (SELECT atom FROM json_each(?)) AND (l.source <> 'store' OR l.run = ?)
   AND l.state <> 'failed' AND l.state <> 'invalid' AND r.operation = ? AND r.target = ? AND (r.workspace = ? OR r.workspace = '')`
@@ -348,7 +363,7 @@ export async function openLookups(
 ): Promise<Lookups> {
   const { missing, maxAgeMs, samples } = options
   const takesAnswers = maxAgeMs !== undefined || (samples?.size ?? 0) > 0
-  if (!missing) await indexOthers(driver, run, takesAnswers)
+  if (!missing) await indexOthers(driver, run, takesAnswers, options.stating)
   return new StoredLookups(
     driver,
     run,
@@ -375,6 +390,8 @@ const lastOfPortionSql = `SELECT max(row) AS row FROM (
 const indexSql = `INSERT INTO equal_lookups (hash, run, row) SELECT hash, run, row FROM lookups
   WHERE run = ? AND row >= ? AND row <= ? AND hash IS NOT NULL AND source <> 'store'
   ORDER BY hash, row ON CONFLICT (hash, run, row) DO NOTHING`
+const none: readonly never[] = []
+
 /** Few enough that others wait for a moment only. */
 const indexedAtOnce = 100_000
 
@@ -383,6 +400,7 @@ async function indexOthers(
   driver: Driver,
   { number: own, operation, target, workspace }: LookupsOfRun,
   takesAnswers: boolean,
+  stating: Stating | undefined,
 ): Promise<void> {
   const runs = await driver.read(async (connection) => {
     const found = await connection.all<Pick<LookupsOfRun, 'number' | 'target' | 'workspace'>>(
@@ -405,6 +423,9 @@ async function indexOthers(
       if (last === null) break
       from = last + 1
     }
+    if (stating)
+      for await (const portion of statedIn(driver, number, stating))
+        await inScope((connection) => connection.dialect.insertRows(connection, putEqual, portion))
     await inScope((connection) => connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number))
   }
 }
@@ -416,6 +437,33 @@ async function indexPortion(connection: Connection, run: number, from: number): 
   if (last !== null) await connection.run(indexSql, run, from, last)
   return last
 }
+
+/** Yields what finds the answers of a run by what they state, in portions. */
+async function* statedIn(driver: Driver, run: number, stating: Stating) {
+  const begins = stating.unsure.map(() => 'identity LIKE ?').join(' OR ')
+  const sql = `SELECT row, identity, hash, body FROM lookups WHERE run = ? AND row >= ? AND state = 'found'
+    AND hash IS NOT NULL AND body IS NOT NULL AND (${begins}) ORDER BY row LIMIT ?`
+  const starts = stating.unsure.map((start) => `${start}%`)
+  const read = (last?: StatingLookup) =>
+    driver.read((reads) =>
+      reads.all<StatingLookup>(sql, run, last ? last.row + 1 : 0, ...starts, statedAtOnce),
+    )
+  for await (const answers of portionsOf(statedAtOnce, read)) {
+    const stated = answers.flatMap(({ row, identity, hash, body }) =>
+      stating.hashesIn(identity, parseJson(body)).flatMap((one) => (one === hash ? [] : [[one, run, row]])),
+    )
+    if (stated.length > 0) yield stated.sort(([one = 0], [other = 0]) => one - other)
+  }
+}
+
+interface StatingLookup {
+  readonly row: number
+  readonly identity: string
+  readonly hash: number
+  readonly body: string
+}
+
+const statedAtOnce = 1_000
 
 /** Returns the ordinal behind the last row of a run that is recorded. */
 const answeredUpTo = (connection: Connection, run: number): Promise<number> =>
@@ -558,7 +606,7 @@ class StoredLookups {
 
   async #equalOf(connection: Connection, rows: readonly LookupRow[]): Promise<Map<number, EqualLookup[]>> {
     const { operation, target, workspace } = this.run
-    const hashes = rows.flatMap(({ hash }) => (hash === undefined ? [] : [hash]))
+    const hashes = rows.flatMap(({ hash, lesser = none }) => (hash === undefined ? [] : [hash, ...lesser]))
     if (hashes.length === 0) return new Map()
     const found = await connection.all<EqualLookup>(
       equalSql,
@@ -612,6 +660,7 @@ class StoredLookups {
       const text = bodies.get(String(from)) ?? null
       const written = isSingle(this.run) && text !== null ? { text } : {}
       const answer = { ...answerOf({ ...lookup, body: text, cost: 0 }), credits: 0, ...written }
+      if (!this.#isAnswerTo(connection, row, lookup, answer.body)) continue
       served.set(row.ordinal, {
         answer,
         source,
@@ -633,16 +682,35 @@ class StoredLookups {
 
   #alike(
     connection: Connection,
-    { hash, identity, ordinal }: LookupRow,
+    { hash, identity, ordinal, lesser = none }: LookupRow,
     equal: ReadonlyMap<number, readonly EqualLookup[]>,
   ) {
     if (hash === undefined || identity === undefined) return []
     const text = connection.dialect.toStorableText(identity)
-    return (equal.get(hash) ?? []).filter(
-      (one) =>
-        (one.identity === text || (one.identity === null && (this.#isOfRow(one) || isHiddenLookup(one)))) &&
-        !(one.run === this.run.number && one.row === ordinal),
-    )
+    return [hash, ...lesser]
+      .flatMap((one) => equal.get(one) ?? [])
+      .filter(
+        (one) =>
+          (one.identity === text || (one.identity === null ? this.#isCut(one, hash) : this.#mayState(one))) &&
+          !(one.run === this.run.number && one.row === ordinal),
+      )
+  }
+
+  /** Whether a lookup without its identity is the equal of those with a hash. */
+  #isCut(one: EqualLookup, hash: number): boolean {
+    return one.hash === hash && (this.#isOfRow(one) || isHiddenLookup(one))
+  }
+
+  /** Whether an answer may show that it answers a lookup with another identity, too. */
+  #mayState({ state }: EqualLookup): boolean {
+    return this.options.stating !== undefined && state === 'found'
+  }
+
+  /** Whether an answer is that to a row: the one to another lookup is so where it says whom it is about. */
+  #isAnswerTo(connection: Connection, { identity }: LookupRow, lookup: EqualLookup, body: unknown): boolean {
+    if (identity === undefined || lookup.identity === null) return true
+    if (lookup.identity === connection.dialect.toStorableText(identity)) return true
+    return this.options.stating?.answers(identity, body) === true
   }
 
   /** Whether it is of a row of the same file. Single lookups of one process have no more to do with each other. */
@@ -1120,7 +1188,11 @@ class StoredLookups {
       const spelled = rows.flatMap(({ hash, ordinal, isSpelling }) =>
         isSpelling && hash !== undefined ? [[hash, number, ordinal]] : [],
       )
-      if (spelled.length > 0) await connection.dialect.insertRows(connection, putEqual, spelled)
+      const stated = rows.flatMap((one) => (one.from === undefined ? this.#statedBy(one, one.answer) : []))
+      // Read after the run was changed, so that whoever begins to index it sees these answers, or is seen here.
+      const isIndexed = stated.length > 0 && (await readNumber(connection, isIndexedSql, number)) !== 0
+      const found = isIndexed ? [...spelled, ...stated] : spelled
+      if (found.length > 0) await connection.dialect.insertRows(connection, putEqual, found)
       const change = { spent: spent.credits, held: -held, units: -units, used }
       await countBudget(connection, this.#scopes, change)
       if (spent.calls > 0)
@@ -1129,12 +1201,19 @@ class StoredLookups {
     for (const { ask } of rows) if (ask) this.#underWay -= ask.held
   }
 
+  /** Returns what finds an answer by what it states, of a lookup that was asked for by less. */
+  #statedBy(
+    { ordinal, identity, hash }: Pick<LookupRow, 'ordinal' | 'identity' | 'hash'>,
+    { status, body, isCut }: RowAnswer,
+  ): Value[][] {
+    if (status !== 'found' || isCut || identity === undefined) return []
+    const stated = this.options.stating?.hashesIn(identity, body) ?? none
+    return stated.flatMap((one) => (one === hash ? [] : [[one, this.run.number, ordinal]]))
+  }
+
   /** Records the answer to a single lookup, which has no budget and is counted where it is paid, and what its key is known by. */
-  async keepSingle(
-    { ordinal, hash, identity }: LookupRow,
-    answer: RowAnswer,
-    key: string | null = null,
-  ): Promise<void> {
+  async keepSingle(row: LookupRow, answer: RowAnswer, key: string | null = null): Promise<void> {
+    const { ordinal, hash, identity } = row
     const now = this.options.now()
     const { status, error, body, text, isCut, ageMs = 0, payer = null } = answer
     const values = [
@@ -1152,7 +1231,7 @@ class StoredLookups {
       await connection.dialect.insertRows(connection, put, [
         [...values, 'live', null, null, error, now, now - ageMs],
       ])
-      const found = [[hash ?? null, this.run.number, ordinal]]
+      const found = [[hash ?? null, this.run.number, ordinal], ...this.#statedBy(row, answer)]
       if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
       await connection.run(
         'UPDATE lookups SET body = ?, payer = ? WHERE run = ? AND row = ?',

@@ -14,6 +14,7 @@ import {
   type WrittenFile,
 } from './journal/runs.js'
 import type { OpenOutput } from './open-output.js'
+import { statingIn } from './plan/lookup.js'
 import type { Batch, BatchPorts, KnownRun, RunPorts } from './ports.js'
 import { lockOfDead, markShared, type RunRecords } from './records.js'
 import { type BatchRequest, countResults, defaultMaxAgeMs } from './request.js'
@@ -50,6 +51,7 @@ const resumeOptions = ({ request, known, samples, notBefore, askAgain }: Resolve
   others: known?.onlyUnknown || known?.onlyLeftOut ? goneAnswer : undefined,
   samples,
   notBefore,
+  stating: statingIn(request.operation),
 })
 
 /** Records a new run, or resumes one. A finished one is only read. */

@@ -643,10 +643,10 @@ class Launcher {
   }
 
   /** Notes which other rows of the file the answer to a row is about. */
-  note({ ordinal, input, identity }: RowState, { status, body }: RowAnswer): void {
+  note({ ordinal, identity }: RowState, { status, body }: RowAnswer): void {
     const { alsoAnswers, repeats } = this.ports.batch
-    if (!alsoAnswers || status !== 'found') return
-    for (const other of alsoAnswers(input, body, repeats?.kinds)) {
+    if (!alsoAnswers || status !== 'found' || identity === undefined) return
+    for (const other of alsoAnswers(identity, body, repeats?.kinds)) {
       const hash = hashOf(other)
       if (other !== identity && (repeats?.hasOnce(hash) ?? true))
         this.#answered.add(hashNumber(hash), ordinal)
@@ -671,8 +671,8 @@ class Launcher {
     const answers = await lookups.answersOf(ordinals)
     return states.filter((state, at) => {
       const { answer, from } = answers.get(about[at] ?? -1) ?? {}
-      const { identity = '', input } = state
-      if (answer?.status !== 'found' || !alsoAnswers(input, answer.body).includes(identity)) return true
+      const { identity = '' } = state
+      if (answer?.status !== 'found' || !alsoAnswers(identity, answer.body).includes(identity)) return true
       state.origin = from
       state.settle({ answer, source: 'duplicate', credits: 0 })
       const { ask } = state

@@ -15,6 +15,7 @@ import {
 } from '../lookups/store.js'
 import { acceptedIn, answersIn, isWorkOver } from './bulk.js'
 import { mayHaveUnsettled, type Run, stopKilled } from './journal/runs.js'
+import { statingIn } from './plan/lookup.js'
 import type { OpenOwnEngine, OwnEngine } from './ports.js'
 import { lockOfDead, type RunRecords } from './records.js'
 import { countResults, type RecordedRequest } from './request.js'
@@ -82,6 +83,7 @@ async function settleRun(
     budgets: hasQuota ? { quota: { most: 0, count: countResults(operation) } } : {},
     mayRepeat: true,
     retryUnknown: false,
+    stating: statingIn(operation),
     fence: locks.fenceOf(run.identityKey),
     member,
   })

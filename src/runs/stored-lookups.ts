@@ -52,7 +52,7 @@ import {
   workOf,
 } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
-import { identityOf } from './plan/lookup.js'
+import { identityOf, lesserOf, statingIn } from './plan/lookup.js'
 import { createSharedWork, isShared, readsShared, type SharedWorkPorts } from './shared-work.js'
 import { isServerName } from './target-name.js'
 
@@ -198,6 +198,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     })
   const optionsOf = (id: OperationId, open: Awaited<ReturnType<SingleLookupPorts['open']>>) => {
     const { target, workspace, profile, notBefore, locks } = open
+    const row = asRow(operation(id))
     const options: Omit<LookupOptions, 'fence'> = {
       now: () => clock.now(),
       budgets: {},
@@ -206,6 +207,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
       chargesOnce: !isServerName(target),
       notBefore,
       isAlive: (holder, connection) => locks.isHeld(holder, connection),
+      stating: row && statingIn(row),
       // Notes and jobs are found also where no answer is taken.
       maxAgeMs: maxAgeMs === 0 ? noteLifeMs : maxAgeMs,
     }
@@ -252,7 +254,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const identity = identityOf(row)(read)
     if (identity === undefined) return undefined
     const hash = hashNumber(hashOf(identity))
-    return { ordinal: -1, identity, hash, most: 0, input, maxAgeMs, key: idempotencyKey }
+    const lesser = lesserOf(row)(read, identity)
+    return { ordinal: -1, identity, hash, lesser, most: 0, input, maxAgeMs, key: idempotencyKey }
   }
   const replyOf = (
     id: OperationId,

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { hashNumber, hashOf } from '../../src/csv/identity-filter.js'
 import { type Ask, claimScope, type LookupOptions, type Lookups } from '../../src/lookups/store.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../src/runs/purge.js'
@@ -131,6 +132,35 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     } else await other.claim([row(100, 100)])
     const asked = await Promise.all([claimed(one, 0), claimed(other, 20), claimed(one, 40)])
     expect(asked.reduce((sum, count) => sum + count, 0)).toBe(9)
+  })
+
+  it('are those whose answers state them, asked for by less: of runs that ended, of one under way, and of a new one', async () => {
+    const stated = (body: unknown) => `id ${(body as { of: string }).of.slice(-1)}`
+    const stating = {
+      unsure: ['name '],
+      answers: (identity: string, body: unknown) => identity === stated(body),
+      hashesIn: (identity: string, body: unknown) =>
+        identity.startsWith('name ') ? [hashNumber(hashOf(stated(body)))] : [],
+    }
+    const named = (ordinal: number, about: number) => ({
+      ...row(ordinal, about),
+      identity: `name ${about}`,
+      hash: 2_000 - about,
+    })
+    const asked = (ordinal: number, about: number) => ({
+      ...row(ordinal, about),
+      hash: hashNumber(hashOf(`id ${about}`)),
+    })
+    const one = await begun('a', { stating })
+    await look(one.lookups, named(0, 0))
+    const other = await begun('b', { stating })
+    expect(await look(other.lookups, asked(0, 0))).toBe('store')
+    await look(one.lookups, named(1, 1))
+    expect(await look(other.lookups, asked(1, 1))).toBe('store')
+    await look(one.lookups, asked(2, 2))
+    expect(await look(other.lookups, named(2, 2))).toBe('ask')
+    const wrong = await begun('c', { stating: { ...stating, answers: () => false } })
+    expect(await look(wrong.lookups, asked(0, 1))).toBe('ask')
   })
 
   it('go with their runs', async () => {

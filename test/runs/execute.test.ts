@@ -284,7 +284,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
       1,
     )
   }
-  const alsoAnswers = (_: Input, body: unknown) =>
+  const alsoAnswers = (_: string, body: unknown) =>
     spellings.map((one) => `${one} ${(body as Record<string, string>)[one]}`)
   const file = fc.uniqueArray(fc.nat({ max: 299 }), { minLength: 300, maxLength: 300 })
   const cellsOf = (order: readonly number[]) =>

@@ -87,7 +87,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
     calls.map(({ input, options }) => [input.domain, options?.idempotencyKey])
 
   it('keep an answer that a row took in another spelling, whoever paid for it', async () => {
-    const alsoAnswers = (_input: Input, body: unknown) =>
+    const alsoAnswers = (_: string, body: unknown) =>
       (body as { domain: string }).domain === 'a' ? ['domain b', 'domain c'] : []
     const first = await begin('first')
     await part(first, ['a'], fakeCaller(found).caller).ended
@@ -108,7 +108,7 @@ describe.each(states())('parts of a run in %s', (_, open) => {
   it('ask again for a row that was sent, though an answer has come that is about it, too', async () => {
     const run = await begin('run')
     const rows = ['a', 'x', 'y', 'b']
-    const alsoAnswers = (_input: Input, body: unknown) =>
+    const alsoAnswers = (_: string, body: unknown) =>
       (body as { domain: string }).domain === 'a' ? ['domain b'] : []
     const late = Promise.withResolvers<void>()
     const { caller, calls, isKilled } = killedAt(({ domain }) => domain === 'b')

@@ -6,11 +6,11 @@ import { toJson } from '../../api/values/json.js'
 import { getOrMake, isObject } from '../../api/values/objects.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { CsvRow } from '../../csv/parse.js'
-import { identityIn, type Key, keysOf, keyText } from '../../identity/keys.js'
+import { identityIn, type Key, keysOf, keyText, lesserIn } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
 import { toEmail } from '../../identity/value-kinds.js'
 import type { RowOutcome } from '../../lookups/answer.js'
-import type { Ask, Origin } from '../../lookups/store.js'
+import type { Ask, Origin, Stating } from '../../lookups/store.js'
 import {
   createRowReader,
   describing,
@@ -153,6 +153,7 @@ export function createLookup(
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
     identity,
+    lesser: lesserOf(operation),
     alsoAnswers: alsoAnswersOf(operation),
     ...rowPriceOf(request),
     suppressor,
@@ -261,7 +262,17 @@ function optionsText(subject: Identity): (input: Input) => string {
   }
 }
 
-/** Fields of records that identify their subject, and the fields that such a row has. Names and guessed addresses do not. */
+/** Begins the options of an identity. */
+const optionsMark = ' [["'
+
+const optionsIn = (identity: string): string => {
+  const at = identity.indexOf(optionsMark)
+  return at < 0 ? '' : identity.slice(at)
+}
+
+const profilesOfPerson = { network_profile_url: 'network_url', premium_profile_url: 'network_url' }
+
+/** Fields of answers that identify their subject, and the fields that such a row has. Names and guessed addresses do not. */
 const stating: Readonly<Partial<Record<Identity, Readonly<Record<string, string>>>>> = {
   company: {
     network_url: 'network_url',
@@ -269,21 +280,28 @@ const stating: Readonly<Partial<Record<Identity, Readonly<Record<string, string>
     domain: 'domain',
     website: 'domain',
   },
-  person: { network_profile_url: 'network_url', premium_profile_url: 'network_url' },
+  person: profilesOfPerson,
+  contact: profilesOfPerson,
 }
 
-/** Returns what an answer to an input identifies besides it: other rows with these identities take that answer. */
+/** Returns the fields by which the answers of an operation say whom they are about; `undefined` where they do not. */
+function statingOf({ batch }: Operation) {
+  // Of a company, only its record says which one it is.
+  const states = batch && (batch.identity !== 'company' || batch.record)
+  return states ? stating[batch.identity] : undefined
+}
+
+/** Returns what an answer to a lookup identifies besides it: other lookups with these identities take that answer. */
 function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
-  const { identity: subject, record } = operation.batch ?? {}
-  const fields = subject && record && stating[subject]
-  if (!fields) return undefined
+  const { identity: subject } = operation.batch ?? {}
+  const fields = statingOf(operation)
+  if (!subject || !fields) return undefined
   const names = Object.entries(fields)
   const subjectOf = subjects[subject]
-  const optionsOf = optionsText(subject)
-  return (input, body, kinds) => {
+  return (identity, body, kinds) => {
     const identities: string[] = []
     if (!isObject(body)) return identities
-    const options = optionsOf(input)
+    const options = optionsIn(identity)
     const hasProfiles = !kinds || kinds.has('id') || kinds.has('slug') || kinds.has('url')
     for (const [from, field] of names) {
       if (field === 'domain' ? kinds?.has('domain') === false : !hasProfiles) continue
@@ -296,10 +314,45 @@ function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
   }
 }
 
+/** How lookups begin that are asked for by less than what their answers state. */
+const unsure = ['company:name:', 'person:name:', 'person:email:']
+
+/** Returns how the answers of an operation show that they answer other lookups, too; `undefined` where they do not. */
+export function statingIn(operation: Operation): Stating | undefined {
+  const statedIn = alsoAnswersOf(operation)
+  if (!statedIn) return undefined
+  return {
+    answers: (identity, body) => statedIn(identity, body).includes(identity),
+    hashesIn: (identity, body) =>
+      unsure.some((start) => identity.startsWith(start))
+        ? statedIn(identity, body).map((one) => hashNumber(hashOf(one)))
+        : none,
+    unsure,
+  }
+}
+
+/**
+ * Returns the hashes of the other identities that a lookup which is asked for by a profile may have had before: the domain of
+ * its company, or another profile.
+ */
+export function lesserOf(operation: Operation): (input: Input, identity: string) => readonly number[] {
+  const kind = operation.batch?.identity === 'company' ? 'company' : 'person'
+  const states = statingOf(operation) !== undefined
+  const profiles = [`${kind}:id:`, `${kind}:slug:`]
+  return (input, identity) => {
+    if (!states || !profiles.some((start) => identity.startsWith(start))) return none
+    const options = optionsIn(identity)
+    return lesserIn(kind, input).map((one) => hashNumber(hashOf(one + options)))
+  }
+}
+
+const none: readonly never[] = []
+
 export class RowState {
   input: Input = {}
   identity: string | undefined
   hash: number | undefined
+  lesser: readonly number[] = none
   repeats = false
   most = 0
   units = 0
@@ -414,9 +467,11 @@ export interface Lookup extends RowPrice {
   readonly isEmailOnly?: (input: Input) => boolean
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
-  /** Returns the identities, of certain kinds, of other inputs that a found body answers; absent where it answers none. */
+  /** Returns the hashes of the other identities that an earlier lookup of the same may have; it has none where it is absent. */
+  readonly lesser?: (input: Input, identity: string) => readonly number[]
+  /** Returns the identities, of certain kinds, of lookups with the same options that a body answers; absent where it answers none. */
   readonly alsoAnswers?:
-    | ((input: Input, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
+    | ((identity: string, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
     | undefined
   /** Identities that may occur more than once; any may where it is absent. */
   readonly repeats?: RepeatFilter | undefined
@@ -434,7 +489,7 @@ export function checkWidth(
 
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
-  { read, validate, explain, identity, most, units, perRecord, repeats }: Lookup,
+  { read, validate, explain, identity, lesser, most, units, perRecord, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
@@ -457,5 +512,6 @@ export function prepare(
   const hash = hashOf(state.identity)
   state.hash = hashNumber(hash)
   state.repeats = repeats?.has(hash) ?? true
+  if (lesser) state.lesser = lesser(state.input, state.identity)
   return undefined
 }

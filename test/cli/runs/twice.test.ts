@@ -193,10 +193,10 @@ Acme Robotics GmbH,,
     expect(here.rows('out.csv')).toMatchObject([{ name: 'Acme Robotics GmbH' }])
     expect((await here.enrich('--max-credits 1')).code).toBe(0)
     const [, second, third, fourth] = once
-    const whole = [third, ['reused', '0', 'found'], second, fourth]
-    expect([sources(), await charged()]).toEqual([whole, 2])
+    const ofSample = ['reused', '0', 'found']
+    expect([sources(), await charged()]).toEqual([[third, ofSample, ofSample, ofSample], 2])
     expect((await here.enrich('--refresh --concurrency 1')).code).toBe(0)
-    expect([sources(), await charged()]).toEqual([whole, 3])
+    expect([sources(), await charged()]).toEqual([[third, ofSample, second, fourth], 3])
   })
 
   it('are charged once when the run is stopped by its budget between them', async () => {
