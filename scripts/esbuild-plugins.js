@@ -36,7 +36,6 @@ const slowBuiltins = ['crypto', 'dns/promises', 'fs/promises', 'stream/promises'
 /** What short commands import and seldom call, which exports functions and classes alone. */
 const idleModules = [
   'src/identity/value-kinds.ts',
-  'src/identity/readers.ts',
   'src/identity/phone.ts',
   'src/identity/country.ts',
   'src/csv/cells.ts',
@@ -94,6 +93,7 @@ export const deferred = {
       const exported = (await namesOf(path)).map(
         (name) =>
           // The first call puts what it found in its own place: those after it, of which a batch has millions, go there at once.
+          // Functions that stand in tables when a module is loaded would be looked for with each call: theirs is none of these.
           `export let ${name} = function (...given) {
             ${name} = loaded().${name}
             return new.target ? new ${name}(...given) : ${name}(...given)

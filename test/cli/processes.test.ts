@@ -57,3 +57,10 @@ describe('several processes with one home', () => {
     expect(await here.json('engine workspaces list')).toHaveLength(1)
   })
 })
+
+it('leaves a column unread that its field cannot hold, in the built program as in its source', async () => {
+  const rows = Array.from({ length: 6 }, (_, at) => `a${at}.example,about ${at} people\n`)
+  here.write('companies.csv', `domain,headcount\n${rows.join('')}`)
+  const { stdout } = await start('data import companies companies.csv --dry-run --json')
+  expect(JSON.parse(stdout)).toMatchObject({ mapping: { domain: 'domain' }, ignored: ['headcount'] })
+})
