@@ -35,7 +35,7 @@ export function parseProfile(
 const usualHosts = networkHosts.join('|').replaceAll('.', '\\.')
 /** The spelling in most files, whose last part needs nothing done to it: it may not be `unsaid`, either. */
 const usual = new RegExp(
-  `^https?://(?:www\\.)?(?:${usualHosts})/(in|company)/(?!comm|mwlite)([a-z0-9-]{3,})/?$`,
+  `^(?:https?://)?(?:www\\.)?(?:${usualHosts})/(in|company)/(?!comm|mwlite)([a-z0-9-]{3,})/?$`,
 )
 
 /** Returns a URL without what stands around it, and with the slashes that it means. */

@@ -151,17 +151,20 @@ export function parseCompanySize(words: string): (typeof companySizes)[number] |
     .toLowerCase()
     .replace(/[\s,]|employees|employés/g, '')
     .replace(/[–—]|to/g, '-')
-  return companySizes.find((size) => size.toLowerCase() === plain)
+  return sizes.get(plain)
 }
 
+const sizes = new Map(companySizes.map((size) => [size.toLowerCase(), size]))
+
 /** Creates a reader of labels, given in any case or by id; other text stays as it is. */
-export const labelFrom = (labels: Readonly<Record<string, string>>) =>
-  fromText((words) => {
-    const known = Object.values(labels)
+export const labelFrom = (labels: Readonly<Record<string, string>>) => {
+  const known = Object.values(labels)
+  return fromText((words) => {
     if (known.includes(words)) return words
     const folded = foldText(words)
     return labels[words] ?? known.find((label) => foldText(label) === folded) ?? words
   })
+}
 
 /** Shortens text to 60 characters, for a message. */
 export const shorten = (words: string): string => (words.length > 60 ? `${words.slice(0, 59)}…` : words)

@@ -596,6 +596,8 @@ export const isFreeMailbox = (domain: string): boolean => freeMailboxes.has(doma
 /** Hosts at which many have pages, short links or mailboxes. */
 const shared: ReadonlySet<string> = new Set([...networkHosts, ...socialHosts, ...freeMailboxes])
 
+export const isSharedHost = (domain: string): boolean => shared.has(domain)
+
 /**
  * Returns the domain of the company that a url, host name or email address stands for. A page below a host that many share,
  * or a mailbox at it, stands for none. The bare host is the company that owns it, unless the row has another name.

@@ -228,14 +228,17 @@ async function* toInputRows(
   const nameAt = fields.indexOf(kind === 'companies' ? 'name' : 'company_name')
   const isOf = (field: 'email' | 'phone', cell = '') =>
     cell.trim() !== '' && !isPlaceholder(field, cell) && (toValueKind(cell) ?? field) === field
+  const completed = (['email', 'phone'] as const).filter((field) => more[field].length > 0)
+  const lacksSite = ({ domain, website }: Record<string, unknown>) =>
+    domain === undefined && toCompanyDomain(String(website ?? '')) === undefined
   const complete = (raw: Record<string, unknown>, cells: readonly string[]) => {
     completeProfiles(raw)
-    for (const field of ['email', 'phone'] as const) {
+    for (const field of completed) {
       const others = more[field].map((at) => cells[at]).filter((cell) => isOf(field, cell))
       if (hasMany(kind, field)) raw[field] = joinPhones(raw[field], others)
       else raw[field] ??= others[0]
     }
-    if (raw.domain === undefined && toCompanyDomain(String(raw.website ?? '')) === undefined)
+    if (more.domain.length > 0 && lacksSite(raw))
       for (const at of more.domain) raw.domain ??= domainOfEmail(cells[at])
     reading?.complete(raw, (place) => cells[place])
   }

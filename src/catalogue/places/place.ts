@@ -59,11 +59,12 @@ export function findRegion(
   location?: string,
 ): string | undefined {
   const key = `${country}\n${city}\n${location}`
-  if (!knownRegions.has(key)) {
-    if (knownRegions.size >= maxKnownRegions) knownRegions.clear()
-    knownRegions.set(key, readRegion(country, city, location))
-  }
-  return knownRegions.get(key)
+  const known = knownRegions.get(key)
+  if (known !== undefined || knownRegions.has(key)) return known
+  if (knownRegions.size >= maxKnownRegions) knownRegions.clear()
+  const region = readRegion(country, city, location)
+  knownRegions.set(key, region)
+  return region
 }
 
 function readRegion(country: string | undefined, city: string | undefined, location: string | undefined) {

@@ -55,6 +55,14 @@ const companies = {
   headcount_history: objects,
 } as const
 
+const { technologies, technology_details, headcount_history, ...accountFields } = companies
+const { original_name: _, ...openAccountFields } = accountFields
+
+/** Fields of a company that its record keeps as they are read; of open data, the name as it was follows from the other. */
+export { accountFields, openAccountFields }
+/** Fields of a company that tables of their own have. */
+export const companyDetailFields = { technologies, technology_details, headcount_history } as const
+
 /** The fields of a company that an account lacks where nothing is known of them. Any other is null there. */
 export const absentWhereUnknown: ReadonlySet<string> = new Set<keyof typeof companies>([
   'original_name',
@@ -151,9 +159,13 @@ export type RecordFields<K extends RecordKind> = ParsedFields<(typeof fields)[K]
 
 type Readers = Readonly<Record<string, FieldReader<unknown>>>
 
-/** Reads fields of a record, drops all others, and leaves out values that are not understood. */
-export function readFields<R extends Readers>(readers: R, given: Fields, leaveOut: LeaveOut) {
-  const record: Record<string, unknown> = {}
+/** Reads fields of a record, drops all others, and leaves out values that are not understood. Returns `record` with them. */
+export function readFields<R extends Readers>(
+  readers: R,
+  given: Fields,
+  leaveOut: LeaveOut,
+  record: Record<string, unknown> = {},
+) {
   for (const name in given) {
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined
     const value = read && readOr(leaveOut, name, given[name], read)

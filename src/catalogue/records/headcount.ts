@@ -6,12 +6,27 @@ import type { LeaveOut } from '../../csv/names.js'
 import { cleanName, foldName, foldText } from '../../identity/name.js'
 import { readPhone } from '../../identity/phone.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
-import { date, indexedText, invalid, parseCompanySize, shorten, wholeNumber } from '../../identity/readers.js'
+import {
+  date,
+  indexedText,
+  invalid,
+  parseCompanySize,
+  shorten,
+  text,
+  wholeNumber,
+} from '../../identity/readers.js'
 import { partsOf } from '../../identity/spelling.js'
-import { toCompanyDomain, toNameAndDomain } from '../../identity/value-kinds.js'
+import { isSharedHost, toCompanyDomain, toNameAndDomain } from '../../identity/value-kinds.js'
 import { type Connection, insertList, send, type Value } from '../../storage/driver/connection.js'
-import { fields, type RecordFields, readFields, readOr } from './fields.js'
-import { toCompanyRow } from './match-company.js'
+import {
+  accountFields,
+  companyDetailFields,
+  openAccountFields,
+  type RecordFields,
+  readFields,
+  readOr,
+} from './fields.js'
+import { type StoredAccount, toCompanyRow } from './match-company.js'
 import { readUses } from './technologies.js'
 
 /** Headcount of a company's department on a day; `All` is the whole company. */
@@ -93,14 +108,21 @@ export const toGrowthPercent = (base: number | null, now: number): number | null
 
 export type PreparedCompany = ReturnType<typeof prepareCompany>
 
+type NewAccount = RecordFields<'companies'> & Pick<StoredAccount, 'id' | 'lower'>
+
 /**
  * Reads a company. Throws when nothing identifies it: no domain, network id or profile url, nor, where that is enough, a name
  * and a country.
  */
 export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: LeaveOut, byName = false) {
-  const { technology_details, headcount_history, technologies, ...account } = readFields(
-    fields.companies,
-    moveRangeToSize(splitNameAndDomain(raw, 'name', 'domain')),
+  const given = moveRangeToSize(splitNameAndDomain(raw, 'name', 'domain'))
+  // The record itself: each copy of it would take as long as all else that is done with it.
+  const account = readFields(byName ? openAccountFields : accountFields, given, leaveOut, {
+    id: byName ? shortId(ids) : ids.uuid(),
+  }) as NewAccount
+  const { technologies, technology_details, headcount_history } = readFields(
+    companyDetailFields,
+    given,
     leaveOut,
   )
   leaveOutForeignHost(account, 'domain', account.name, leaveOut)
@@ -127,6 +149,7 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
   if (account.name !== undefined && !byName) account.cleaned_name ??= cleanName(account.name, name)
   if (account.headcount !== undefined) account.employee_range ??= toCompanySize(account.headcount)
   if (uses) Object.assign(account, { technologies: uses.map(({ slug }) => slug) })
+  if (byName) keepOriginalName(account, readOr(leaveOut, 'original_name', given.original_name, text))
   const names = {
     domain: domain ?? null,
     network_id: profiles.find(({ id }) => id !== undefined)?.id ?? null,
@@ -138,10 +161,7 @@ export function prepareCompany(raw: Fields, ids: Pick<Ids, 'uuid'>, leaveOut: Le
     /** Whether only its name and country tell which company it is. */
     isNamed,
     /** Its row as a new company, with a new id unless it has one. */
-    row: toCompanyRow(
-      byName ? { id: shortId(ids), ...withoutOriginal(account) } : { id: ids.uuid(), ...account },
-      names,
-    ),
+    row: toCompanyRow(account, names),
     uses,
     history:
       headcount_history && readOr(leaveOut, 'headcount_history', headcount_history, readHeadcountHistory),
@@ -155,14 +175,14 @@ function shortId(ids: Pick<Ids, 'uuid'>): string {
 }
 
 /** Leaves out the name as it was where it is the same in lower case, for the same reason; `completeAccount` says it again. */
-function withoutOriginal({ original_name, ...account }: RecordFields<'companies'>) {
-  if (original_name === undefined) return account
-  const isLower = original_name === account.name?.toLowerCase()
-  return isLower ? { ...account, lower: 1 as const } : { ...account, original_name }
+function keepOriginalName(account: NewAccount, original: string | undefined): void {
+  if (original === undefined) return
+  if (original === account.name?.toLowerCase()) account.lower = 1
+  else account.original_name = original
 }
 
 /** Keeps the first phone number in E.164. A company has one: others of its cell are left out, as what is no number. */
-function readCompanyPhone(account: RecordFields<'companies'>, leaveOut: LeaveOut): void {
+function readCompanyPhone(account: NewAccount, leaveOut: LeaveOut): void {
   if (account.phone === undefined) return
   let first: string | undefined
   for (const part of partsOf(account.phone)) {
@@ -183,7 +203,7 @@ function moveRangeToSize(raw: Fields): Fields {
     : { ...raw, headcount: undefined, employee_range: raw.employee_range ?? range }
 }
 
-function readProfiles(account: RecordFields<'companies'>, leaveOut: LeaveOut): NetworkProfile[] {
+function readProfiles(account: NewAccount, leaveOut: LeaveOut): NetworkProfile[] {
   const { network_id } = account
   const profiles: NetworkProfile[] = network_id === undefined ? [] : [{ kind: 'company', id: network_id }]
   const profile = readProfile(account, 'network_url', 'company', leaveOut)
@@ -223,7 +243,7 @@ export function leaveOutForeignHost<F extends string>(
   leaveOut: LeaveOut,
 ): void {
   const domain = record[field]
-  if (domain === undefined || toCompanyDomain(domain, name) !== undefined) return
+  if (domain === undefined || !isSharedHost(domain) || toCompanyDomain(domain, name) !== undefined) return
   delete record[field]
   leaveOut(field, domain, `${field}: '${domain}' is shared by many, and is not the company's own`)
 }

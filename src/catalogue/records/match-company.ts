@@ -212,7 +212,7 @@ function findTaggedPlace(folded: string): TaggedPlace | undefined {
 export type StoredAccount = Partial<Account> &
   Pick<Account, 'id'> & {
     /** Whether the name was in lower case where it came from. */
-    readonly lower?: 1
+    lower?: 1
   }
 
 /** An account of which nothing is known. */
@@ -262,11 +262,14 @@ export interface StoredTexts {
 
 export const toCompanyRow = (
   account: StoredAccount,
-  keys: CompanyKeys,
+  { domain, network_id, slug, name }: CompanyKeys,
   source: number | null = null,
 ): CompanyRow => ({
-  ...keys,
   ...toCompanyFacts(account),
+  domain,
+  network_id,
+  slug,
+  name,
   source,
   record: JSON.stringify(account),
   texts: toCompanyTexts(account),

@@ -120,11 +120,11 @@ export function tidyEmployer(employer: Employer, leaveOut: LeaveOut): void {
 export type PersonRow = ReturnType<typeof toPersonRow>
 
 export const toPersonRow = (person: StoredPerson, slug: string | null) => ({
+  ...toPersonFacts(person),
   network_id: person.network_id,
   slug,
   /** Folded full name; blank when unknown. */
   name: foldPersonName(toFullName(person)),
-  ...toPersonFacts(person),
   record: JSON.stringify(person),
   texts: toPersonTexts(person),
 })
@@ -153,10 +153,10 @@ function toPersonFacts(person: StoredPerson) {
 }
 
 /** Returns the seniority and function of a person: as imported, else as the title says. */
-const positionOf = ({ seniority, function: area, title }: PersonFields): TitleFacts =>
-  seniority !== undefined && area !== undefined
-    ? { seniority, function: area }
-    : { ...readTitle(title), ...withoutUndefined({ seniority, function: area }) }
+function positionOf({ seniority, function: area, title }: PersonFields) {
+  const said: TitleFacts = seniority !== undefined && area !== undefined ? {} : readTitle(title)
+  return { seniority: seniority ?? said.seniority, function: area ?? said.function }
+}
 
 const idsOf = (labels: Readonly<Record<string, string>>): ReadonlyMap<string | undefined, number> =>
   new Map(Object.entries(labels).map(([id, label]) => [label, Number(id)]))
@@ -164,10 +164,16 @@ const seniorityIds = idsOf(seniorities)
 const functionIds = idsOf(functions)
 
 /** Returns the texts of keyword searches, in the order of their columns. */
-export const toPersonTexts = ({ past_positions = [], ...person }: StoredPerson): string[] => [
-  person.full_name ?? '',
-  person.title ?? '',
-  [person.headline, person.summary].filter(Boolean).join(' '),
+export const toPersonTexts = ({
+  full_name = '',
+  title = '',
+  headline,
+  summary,
+  past_positions = [],
+}: StoredPerson): string[] => [
+  full_name,
+  title,
+  [headline, summary].filter(Boolean).join(' '),
   joinPastTitles(past_positions),
   joinPastEmployers(past_positions),
 ]
@@ -236,7 +242,7 @@ export function toPerson({ record, company }: FoundPerson): Person {
     first_name: known.first_name ?? null,
     last_name: known.last_name ?? null,
     full_name: toFullName(known) || null,
-    ...orNull({ ...known, ...positionOf(known) }, profile),
+    ...orNull({ ...known, ...withoutUndefined(positionOf(known)) }, profile),
     company_name,
     company_domain: employer?.domain ?? known.company_domain ?? null,
     current_position: toCurrentPosition(known, company_name, employer?.network_id ?? null),
