@@ -20,8 +20,7 @@ export function lazyVendors({ store, onClose, ...ports }: LazyPorts): Vendors {
   })
   return {
     has: async (workspaceId, kinds) => {
-      const isAny = await (await store()).read((tx) => hasProviders(tx, workspaceId))
-      return isAny && (await desk()).has(workspaceId, kinds)
+      return (await hasProviders(await store(), workspaceId)) && (await desk()).has(workspaceId, kinds)
     },
     columns: async (...which) => (await desk()).columns(...which),
     ask: async function* (...question) {

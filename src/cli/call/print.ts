@@ -100,7 +100,7 @@ async function mayAskVendors(context: Context, operation: Operation): Promise<bo
   const workspace = await openWorkspaceOwner(context)
   if (!workspace) return false
   const { hasProviders } = await import('../../engine/tables/providers.js')
-  return workspace.driver.read((tx) => hasProviders(tx, workspace.owner))
+  return hasProviders(workspace.driver, workspace.owner)
 }
 
 /** What an answer cost, and whether it was about somebody suppressed. */

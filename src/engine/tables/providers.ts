@@ -1,5 +1,11 @@
 import { dayMs, isoDay } from '../../api/values/dates.js'
-import { type Connection, insertInto, perDialect, readNumber } from '../../storage/driver/connection.js'
+import {
+  type Connection,
+  type Driver,
+  insertInto,
+  perDialect,
+  readNumber,
+} from '../../storage/driver/connection.js'
 import { endIn, freeIn, leasesOf } from '../../storage/queue.js'
 import { column, type RecordOf, RecordTable } from './record-table.js'
 
@@ -75,8 +81,11 @@ export type ProviderCall = RecordOf<typeof callTable>
 export const listProviders = (tx: Connection, workspaceId: string) =>
   providerTable.all(tx, 'WHERE workspace_id = ? ORDER BY created_at, name', workspaceId)
 
-export const hasProviders = async (tx: Connection, workspaceId: string): Promise<boolean> =>
-  (await providerTable.count(tx, 'workspace_id = ? AND enabled = 1', workspaceId)) > 0
+const enabledSql = 'SELECT name FROM providers WHERE workspace_id = ? AND enabled = 1 LIMIT 1'
+
+/** Whether a workspace has providers that may be asked. Every lookup that nobody has found asks it. */
+export const hasProviders = async (store: Pick<Driver, 'find'>, workspaceId: string): Promise<boolean> =>
+  (await store.find(enabledSql, workspaceId)) !== undefined
 
 const ofName = 'workspace_id = ? AND name = ?'
 
