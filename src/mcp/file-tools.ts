@@ -350,7 +350,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const sum = (name: 'calls' | 'credits') => spent.reduce((total, one) => total + Number(one[name]), 0)
       const total = { calls: sum('calls'), credits: sum('credits') }
       if (!spent.some(({ run }) => typeof run === 'string')) return { items: spent, total }
-      const runs = (await session.read('runs list')) as readonly RunView[]
+      const runs = await listRuns(session)
       const files = new Map(
         runs.map(({ id, file, output }) => [id, withoutUndefined({ file, output: output ?? undefined })]),
       )
@@ -371,7 +371,8 @@ function inToolWords(shown: Fields): Fields {
 }
 
 type RunView = Readonly<Record<'id' | 'operation' | 'file' | 'status', string>> &
-  Readonly<Record<'credits' | 'credits_reserved', number>> & {
+  Readonly<Record<'rows' | 'credits' | 'credits_reserved', number>> & {
+    readonly invalid: number | null
     readonly output: string | null
     readonly sample?: number
   }
@@ -551,22 +552,27 @@ function runFlow(
 
 const isRun = (view: RunView | Fields): view is RunView => 'file' in view
 
-const showRun = async (session: Session, run: string): Promise<RunView> =>
-  (await session.read('runs show', [run])) as RunView
+/** Returns a run as agents are told of it: one that could ask nothing is no list that was looked up. */
+export function shownRun<View extends Pick<RunView, 'status' | 'rows' | 'invalid'>>(view: View): View {
+  const isFailed = view.status === 'finished' && view.rows > 0 && view.invalid === view.rows
+  return isFailed ? { ...view, status: 'failed' } : view
+}
+
+export const showRun = async (session: Session, run: string): Promise<RunView> =>
+  shownRun((await session.read('runs show', [run])) as RunView)
+
+/** Returns the runs of this machine, newest first. */
+export const listRuns = async (session: Session): Promise<readonly RunView[]> =>
+  ((await session.read('runs list')) as readonly RunView[]).map(shownRun)
 
 /** Returns how a run stands by its records, and how it ended where it was started here. */
 async function statusOf(session: Session, id: string): Promise<Fields> {
   const view = await findRun(session, id)
   const { counts, problem } = session.runs.get(id)?.outcome ?? {}
-  // A run that could ask nothing is no list that was looked up.
-  const isFailed =
-    view.status === 'finished' && Number(counts?.invalid ?? 0) > 0 && counts?.invalid === counts?.rows
-  const status = isFailed ? { status: 'failed' } : {}
   // A finished run that is asked for again writes another file.
   const output = counts?.output ?? view.output
   return withoutUndefined({
     ...view,
-    ...status,
     output,
     counts,
     problem: problem && withRows(session, id, problem, counts),

@@ -17,6 +17,7 @@ import { flagOf } from '../api/operations/table.js'
 import type { WorkStep } from '../api/ports/ports.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
 import { type Fields, isObject, resultOr, withoutUndefined } from '../api/values/objects.js'
+import { listRuns, showRun } from './file-tools.js'
 import { CommandFailure, type Session } from './session.js'
 import type { Tool } from './tools.js'
 
@@ -215,7 +216,7 @@ const jsonType = 'application/json'
 /** Resources of records: their names, what they are, and what reads them. */
 const records = [
   ['credits', 'Credit balance and remaining quotas', (session: Session) => session.ask('credits.show')],
-  ['runs', 'The runs of this machine, newest first', (session: Session) => session.read('runs list')],
+  ['runs', 'The runs of this machine, newest first', listRuns],
 ] as const
 
 const documentNames = async (folder: string): Promise<string[]> =>
@@ -224,7 +225,7 @@ const documentNames = async (folder: string): Promise<string[]> =>
 async function readResource({ session, documents }: McpOptions, uri: string) {
   const run = /^prospect:\/\/runs\/([0-9a-f][0-9a-f-]*)$/.exec(uri)?.[1]
   const [, , listing] = records.find(([name]) => uri === `prospect://${name}`) ?? []
-  const reading = run === undefined ? listing?.(session) : session.read('runs show', [run])
+  const reading = run === undefined ? listing?.(session) : showRun(session, run)
   if (reading) {
     const body = await reading.catch((error: unknown) => {
       throw run !== undefined && error instanceof CommandFailure && error.problem.code === 'not_found'

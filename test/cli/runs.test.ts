@@ -142,7 +142,7 @@ describe('prospect runs', () => {
       },
     ])
     expect(Object.keys(runs[0])).toEqual(
-      'id operation file output target status rows done credits started_at finished_at'.split(' '),
+      'id operation file output target status rows done invalid credits started_at finished_at'.split(' '),
     )
     expect(runs[0]).toMatchObject({
       operation: 'accounts.enrich',

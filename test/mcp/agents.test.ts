@@ -690,6 +690,10 @@ describe('prospect mcp', () => {
     expect((await call<{ values: object }>('run_status', { run: id, row: 2 })).values).not.toHaveProperty(
       'email_source',
     )
+    // Who asks for the address alone is told that, too.
+    expect(
+      (await call<{ values: object }>('run_status', { run: id, row: 1, column: 'email' })).values,
+    ).toEqual(guessed)
     // No file has what replies say once more.
     expect(await refused('run_status', { run: id, row: 1, column: 'phones' })).toMatchObject({
       error: expect.stringContaining('contacts.enrich_sync has no such result'),
@@ -1098,11 +1102,26 @@ describe('prospect mcp', () => {
     }
   })
 
-  it('says that a run has failed of which no row could be looked up', async () => {
+  it('says that a run has failed of which no row could be looked up, and what a flow has cost', async () => {
     write('list.csv', 'name,domain,note\n,,a\n,,b\n')
-    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const { call, client } = await connectAgent(here.home, ['--max-credits', '9'])
     const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
-    expect(await call('run_file', run)).toMatchObject({ status: 'failed', counts: { rows: 2, invalid: 2 } })
+    const shown = await call('run_file', run)
+    expect(shown).toMatchObject({ status: 'failed', counts: { rows: 2, invalid: 2 } })
+    const read = async (uri: string) => {
+      const [content] = (await client.readResource({ uri })).contents
+      return JSON.parse(content && 'text' in content ? content.text : '')
+    }
+    expect(await read('prospect://runs')).toMatchObject([{ status: 'failed', rows: 2, invalid: 2 }])
+    expect(await read(`prospect://runs/${shown.id}`)).toMatchObject({ status: 'failed' })
+    write('two.csv', 'domain\nacme-robotics.example\n')
+    write(
+      'flow.yaml',
+      'name: two\ninput: { csv: two.csv }\nsteps: [accounts.enrich]\noutput: { csv: flow.csv }\n',
+    )
+    await call('flow_run', { file: 'flow.yaml', wait: 60 })
+    const runs = (await read('prospect://runs')) as { operation: string; credits: number }[]
+    expect(runs.find((one) => one.operation === 'flow')).toMatchObject({ credits: 1 })
   })
 
   it('answers work that takes longer with its id, and returns what it did not cost when it has ended', async () => {

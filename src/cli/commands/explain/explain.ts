@@ -137,8 +137,9 @@ async function explainLookup(
     ? [found.state, await whyEmpty(context, run, row - 1, found)]
     : (unasked ?? (await notLookedUp(context, run, row - 1)))
   const lost = found?.state === 'unknown' ? ((await lostByVendors(asked)) ?? lostAtServer(run, stored)) : null
-  const values = await valuesOf(run, body, resultNamed(run, column))
-  const isBlank = column !== undefined && Object.values(values).every((value) => toCell(value) === '')
+  const wanted = resultNamed(run, column)
+  const values = await valuesOf(run, body, wanted)
+  const isBlank = wanted !== undefined && toCell(values[wanted]) === ''
   const source = found ? sourceNames[found.source] : null
   const [asking = run] = found?.originRun ? await runs.find(found.originRun) : []
   return {
@@ -459,14 +460,18 @@ function resultNamed(run: Run, column: string | undefined): string | undefined {
   return column !== undefined && filled.join('=') === column ? result : column
 }
 
-/** Returns the results of a row by the names of their columns. Throws a Refusal for a column that there is not. */
+/**
+ * Returns the results of a row by the names of their columns, with what is said of one that is wanted: its status, and who gave
+ * it. Throws a Refusal for a column that there is not.
+ */
 async function valuesOf(run: Run, body: unknown, column: string | undefined): Promise<Fields> {
   if (isCustom(run)) return isObject(body) ? pickFields(body, column ? [column] : Object.keys(body)) : {}
   const operation = operationOf(run.operation as OperationId)
   const all = resultColumns((await shapeOf(operation.id)).output)
   const columns = all.filter(({ name }) => isWritten(operation, name))
-  const wanted = columns.filter(({ name }) => column === undefined || name === column)
-  if (wanted.length === 0)
+  const said = [`${column}_status`, `${column}_source`]
+  const wanted = columns.filter(({ name }) => column === undefined || name === column || said.includes(name))
+  if (column !== undefined && !wanted.some(({ name }) => name === column))
     throw new Refusal('explain.column', {
       column,
       operation: run.operation,
@@ -476,7 +481,7 @@ async function valuesOf(run: Run, body: unknown, column: string | undefined): Pr
   return Object.fromEntries(
     wanted.flatMap(({ name, path }) => {
       const value = path.map(String).reduce(at, body)
-      return column === undefined && toCell(value) === '' ? [] : [[name, value ?? null]]
+      return name !== column && toCell(value) === '' ? [] : [[name, value ?? null]]
     }),
   )
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { operations } from '../../../api/operations/table.js'
 import { parseJson } from '../../../api/values/json.js'
+import { flowOperation, stepsOf } from '../../../flows/run.js'
 import type { Run, StateCount } from '../../../runs/journal/runs.js'
 import { forgetRun } from '../../../runs/purge.js'
 import { isRunning, openRuns, type RunRecords, runsFolder } from '../../../runs/records.js'
@@ -108,8 +109,8 @@ async function discardLocalReplies(context: Context, { id, target }: Run): Promi
 
 export const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
-export async function toRunView(context: Context, run: Run, { locks }: RunRecords) {
-  const isStopped = run.status === 'running' && !(await isRunning(context, run, locks))
+export async function toRunView(context: Context, run: Run, records: RunRecords) {
+  const isStopped = run.status === 'running' && !(await isRunning(context, run, records.locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
   return {
     id: run.id,
@@ -121,10 +122,16 @@ export async function toRunView(context: Context, run: Run, { locks }: RunRecord
     // The rows of a step of a flow are not counted before they come.
     rows: run.total || run.done,
     done: run.done,
-    credits: run.credits,
+    invalid: invalidRowsOf(run),
+    credits: run.operation === flowOperation ? await creditsOfFlow(run, records) : run.credits,
     started_at: isoTime(run.startedAt),
     finished_at: run.status === 'finished' ? isoTime(run.endedAt) : null,
   }
+}
+
+/** Returns what the steps of a flow have cost, which are runs of their own. */
+async function creditsOfFlow(flow: Run, records: RunRecords): Promise<number> {
+  return (await stepsOf(flow, records)).reduce((sum, { credits }) => sum + credits, 0)
 }
 
 async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<readonly Run[]> {
