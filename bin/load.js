@@ -25,8 +25,14 @@ function run(folder, name, other) {
     cachedData: readCache(join(folder, cacheName(name))),
   })
   const module = { exports: {} }
-  const url = pathToFileURL(file).href
-  script.runInThisContext()(module.exports, require, module, (specifier) => import(specifier), url, other)
+  const importModule = (specifier) => import(specifier)
+  // Few scripts ask where they are, and the address takes a while to make.
+  const meta = {
+    get url() {
+      return pathToFileURL(file).href
+    },
+  }
+  script.runInThisContext()(module.exports, require, module, importModule, meta, other)
   return { exports: module.exports, script }
 }
 

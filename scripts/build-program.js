@@ -73,7 +73,7 @@ function bundle(of, plugins) {
     external: external.filter((name) => name !== 'better-sqlite3'),
     plugins: [...plugins, bundledSqlite, deferred, commandsOnly],
     // zod asks whether `navigator` is Cloudflare's, and Node would load a module to answer.
-    define: { 'import.meta.url': '__url', navigator: 'undefined' },
+    define: { 'import.meta.url': '__meta.url', navigator: 'undefined' },
     logOverride: { 'require-resolve-not-external': 'silent' },
     metafile: true,
     write: false,
@@ -90,7 +90,7 @@ async function writeScript(folder, name, { outputFiles }) {
     })
     // Modules of Node need no module loader, which would be asked a hundred times at each start.
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
-  const parameters = 'exports,require,module,__import,__url,__other'
+  const parameters = 'exports,require,module,__import,__meta,__other'
   await writeFile(join(folder, `${name}.cjs`), asciiOnly(`(function(${parameters}){${program}\n})`))
 }
 

@@ -5,9 +5,6 @@ import countrySpellings from './country-spellings.json' with { type: 'json' }
 import { foldText } from './name.js'
 import { toPlainText } from './spelling.js'
 
-// Only files need the names of countries, so they are loaded on first use.
-const require = createRequire(import.meta.url)
-
 /** Common spellings that are neither codes nor official names, folded. */
 const spellings: Readonly<Record<string, string>> = countrySpellings
 
@@ -63,7 +60,10 @@ function readFlag(text: string): string | undefined {
   return isCountry(letters.join('')) ? letters.join('') : undefined
 }
 
-const countries = once(() => require('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries'))
+/** Only files need the names of countries, so they are loaded on first use. */
+const countries = once(
+  () => createRequire(import.meta.url)('i18n-iso-countries/index.js') as typeof import('i18n-iso-countries'),
+)
 
 function findCountryByName(upper: string, folded: string): string | undefined {
   if (/^[A-Z]{3}$/.test(upper)) return countries().alpha3ToAlpha2(upper)
@@ -109,6 +109,7 @@ const languages = ['en', 'fr', 'de', 'es', 'it', 'nl', 'pt', 'sv', 'da', 'nb', '
 
 /** Returns codes by folded names. Of two countries with one name, the first in the order of languages. */
 const readNames = once((): ReadonlyMap<string, string> => {
+  const require = createRequire(import.meta.url)
   const read = new Map<string, string>()
   for (const language of languages) {
     const list = require(

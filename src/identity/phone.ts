@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { CountryCode, NumberType } from 'libphonenumber-js/max'
 import type { PhoneDetail } from '../api/ports/ports.js'
+import { once } from '../api/values/objects.js'
 import { invalid, text as readText, shorten } from './readers.js'
 import { toPlainText } from './spelling.js'
 
@@ -92,8 +93,7 @@ export const nationalDigitsOf = (number: string): string | undefined =>
 /** Returns whether a number in E.164 is certainly mobile; false in North America, where numbers do not show it. */
 export const isMobile = (number: string): boolean => describePhone(number).type === 'mobile'
 
-// The numbering plans of all countries take 30 ms to load, and few commands need them, so they are loaded on first use.
-const require = createRequire(import.meta.url)
-
-/** Loads the numbering plans of all countries, with number types. */
-const loadPhoneMetadata = (): typeof import('libphonenumber-js/max') => require('libphonenumber-js/max')
+/** The numbering plans of all countries, with number types, take 30 ms to load, and few commands need them. */
+const loadPhoneMetadata = once(
+  () => createRequire(import.meta.url)('libphonenumber-js/max') as typeof import('libphonenumber-js/max'),
+)

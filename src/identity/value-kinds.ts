@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { domainToASCII } from 'node:url'
-import { type Fields, resultOr } from '../api/values/objects.js'
+import { type Fields, once, resultOr } from '../api/values/objects.js'
 import { networkHosts } from '../api/values/url.js'
 import {
   isAddressOfOthers,
@@ -501,8 +501,8 @@ const common = new RegExp(
 const valid =
   /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+(?:[a-z]{2,63}|xn--[a-z0-9-]{2,59})$/
 
-// The public-suffix list takes 10 ms to load, and most domains do not need it, so it is loaded on first use.
-const require = createRequire(import.meta.url)
+/** The public-suffix list takes 10 ms to load, and most domains do not need it, so it is loaded on first use. */
+const suffixes = once(() => createRequire(import.meta.url)('tldts') as typeof import('tldts'))
 
 const maxLabelLength = 63
 
@@ -528,8 +528,7 @@ export function toDomain(text: string): string | undefined {
 export function hasKnownSuffix(text: string): boolean {
   const domain = toDomain(text)
   if (domain === undefined || plain.test(domain)) return domain !== undefined
-  const { parse } = require('tldts') as typeof import('tldts')
-  return parse(domain, { validateHostname: false }).isIcann === true
+  return suffixes().parse(domain, { validateHostname: false }).isIcann === true
 }
 
 const isHost = (host: string | undefined): host is string => host !== undefined && valid.test(host)
@@ -580,7 +579,7 @@ function toAscii(name: string): string | undefined {
 
 /** Returns the registered name. On a shared host (`acme.github.io`) that is the site; the bare host is its own domain. */
 function toRegistrableDomain(host: string): string | undefined {
-  const { getDomain } = require('tldts') as typeof import('tldts')
+  const { getDomain } = suffixes()
   return (
     getDomain(host, { allowPrivateDomains: true, validateHostname: false }) ??
     getDomain(host, { validateHostname: false }) ??

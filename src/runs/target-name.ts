@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
+import { digestOf } from '../api/values/digest.js'
 
 /** The name under which the engine of this machine is printed. */
 export const localName = 'local'
 
 /** Returns the name that an engine is recorded under. It follows from its first workspace, so that it moves along. */
 export const engineName = (firstWorkspace: { readonly id: string; readonly createdAt: number }): string =>
-  `${localName} ${createHash('sha256')
-    .update(JSON.stringify([firstWorkspace.id, firstWorkspace.createdAt]))
-    .digest('hex')
+  `${localName} ${digestOf(JSON.stringify([firstWorkspace.id, firstWorkspace.createdAt]))
+    .toString('hex')
     .slice(0, 8)}`
 
 /** Whether a recorded name is that of an engine, and not of a server. */
@@ -21,4 +20,4 @@ export const isServerName = (name: string): boolean => shownTarget(name) !== loc
 
 /** Returns what names the workspace of a server's key: nothing but the key says which one it is. */
 export const toWorkspaceName = (key: string): string =>
-  createHash('sha256').update(`workspace ${key}`).digest('hex').slice(0, 16)
+  digestOf(`workspace ${key}`).toString('hex').slice(0, 16)

@@ -1,5 +1,5 @@
-import sha256 from 'fast-sha256'
 import type { ErrorCode } from '../../api/calls/errors.js'
+import { digestOf } from '../../api/values/digest.js'
 import type { Connection } from '../../storage/driver/connection.js'
 import { column, type RecordOf, RecordTable } from './record-table.js'
 
@@ -119,6 +119,6 @@ export async function takeFaults(tx: Connection, target: FaultTarget, now: numbe
 
 function isDue({ number, rules: { rate = 1, nth = 1 }, seed, matched }: Fault): boolean {
   if (matched % nth > 0 || rate >= 1) return matched % nth === 0
-  const digest = Buffer.from(sha256.hash(Buffer.from(`${seed} ${number} ${matched}`)))
+  const digest = digestOf(`${seed} ${number} ${matched}`)
   return digest.readUInt32BE() < rate * 2 ** 32
 }

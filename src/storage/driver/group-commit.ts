@@ -80,7 +80,7 @@ export class CommitQueue {
   readonly #shared = new Map<string, Promise<unknown>>()
   readonly #statements = new Map<string, number>()
   #running = false
-  /** When the running group began. */
+  /** When the running group began, in seconds of this process. */
   #begunAt: number | undefined
   #idle: (() => void)[] = []
 
@@ -134,7 +134,7 @@ export class CommitQueue {
 
   /** How long the running group has been running, in milliseconds; 0 without one. */
   get runningMs(): number {
-    return this.#begunAt === undefined ? 0 : performance.now() - this.#begunAt
+    return this.#begunAt === undefined ? 0 : (process.uptime() - this.#begunAt) * 1_000
   }
 
   isIdle(): boolean {
@@ -163,7 +163,8 @@ export class CommitQueue {
   async #flush(): Promise<void> {
     const tasks = this.#waiting.splice(0, this.most)
     this.#shared.clear()
-    this.#begunAt = performance.now()
+    // `performance` would be loaded for it alone, which takes as long as a short command's transactions.
+    this.#begunAt = process.uptime()
     await this.mutex.run(async () => void (await this.#runGroup(tasks)))
     this.#begunAt = undefined
     this.#running = false
