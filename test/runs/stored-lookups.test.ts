@@ -65,6 +65,9 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
       const called = compose([recall, between, keep], caller)
       return {
         ask: (domain: string, options?: CallOptions) => called.call('accounts.enrich', { domain }, options),
+        askSeveral: (domains: readonly string[], options?: CallOptions) =>
+          called.call('accounts.bulk_enrich', { accounts: domains.map((domain) => ({ domain })) }, options),
+        asked: () => calls.map(({ input, options }) => [input.domain, options?.idempotencyKey]),
         keys: () => calls.map(({ options }) => options?.idempotencyKey),
         kill: () => alive.delete(name),
       }
@@ -138,6 +141,35 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
       expect(replies.map(({ headers }) => headers['idempotent-replayed'])).toEqual([undefined, 'true'])
       next.kill()
     }
+  })
+
+  it('are asked for one by one, each under its key, by a request for several after a kill, and are free for others until then', async () => {
+    const { begin } = await machine()
+    const killed = begin(() => never)
+    for (const domain of ['missing.example', 'known.example', 'other.example']) void killed.ask(domain)
+    await expect.poll(() => killed.keys().length).toBe(3)
+    const [missing, known, other] = killed.keys()
+    killed.kill()
+    const first = Promise.withResolvers<Reply>()
+    const next = begin((input) => (next.asked().length === 1 ? first.promise : found(input)))
+    const several = next.askSeveral(['missing.example', 'known.example', 'other.example'])
+    await expect.poll(() => next.asked()).toEqual([['missing.example', missing]])
+    const beside = begin(found)
+    await beside.ask('other.example')
+    expect(beside.asked()).toEqual([['other.example', other]])
+    first.resolve(reply(404, { error: 'No company found' }))
+    expect(await several).toMatchObject({
+      status: 200,
+      body: {
+        results: [{ domain: 'missing.example' }, { domain: 'known.example' }, { domain: 'other.example' }],
+      },
+    })
+    // What was not found cost nothing, and is asked for again with what is left.
+    expect(next.asked()).toEqual([
+      ['missing.example', missing],
+      ['known.example', known],
+      ['missing.example', expect.any(String)],
+    ])
   })
 
   it('are asked anew by a call that takes no answer, and by one that wants a younger answer', async () => {
