@@ -354,20 +354,26 @@ describe('a request to a vendor', () => {
   })
 
   it.each([
-    ['retry-after', '1'],
-    ['ratelimit-reset', '1'],
-    ['ratelimit', '"minute";r=0;t=1'],
-  ])('is repeated when the vendor says with %s, and not when its file does', async (header, value) => {
+    ['retry-after', '1', 429],
+    // Limits are refused with other statuses, too: what the file says of them decides.
+    ['ratelimit-reset', '1', 403],
+    ['ratelimit', '"minute";r=0;t=1', 429],
+  ])('is repeated when the vendor says with %s, and not when its file does', async (header, value, status) => {
     const refusedAt = new Map<string, number>()
     let early = 0
     const seen = await withAnswers(
-      byNameKind('email', '{ get: /find, query: { last: "{last_name}" } }', emailOutcomes, ...emailResult),
+      byNameKind(
+        'email',
+        '{ get: /find, query: { last: "{last_name}" } }',
+        emailOutcomes.replace('429', `${status}`),
+        ...emailResult,
+      ),
       ({ url }) => {
         const name = String(url.searchParams.get('last')).toLowerCase()
         const before = refusedAt.get(name)
         if (before === undefined) {
           refusedAt.set(name, Date.now())
-          return [429, {}, { [header]: value }]
+          return [status, {}, { [header]: value }]
         }
         if (Date.now() - before < 900) early++
         return [200, { email: `${name}@acme.example` }]
