@@ -124,18 +124,18 @@ describe('faults on demand', () => {
   })
 
   it('lose the answer of an engine in this process as that of a server is lost', async () => {
-    const cases: [FaultRules, charged: number, object][] = [
-      [{ drop: 'before' }, 0, { name: 'ConnectionLost', unknown: true }],
-      [{ drop: 'after' }, 1, { name: 'ConnectionLost', unknown: true }],
-      [{ timeout: true }, 1, { name: 'ConnectionLost', unknown: true }],
-      [{ truncate: true }, 1, { status: 502, unknown: true }],
-      [{ garble: true }, 1, { status: 502, unknown: true }],
+    const cases: [FaultRules, charged: number, object, waited: number[]][] = [
+      [{ drop: 'before' }, 0, { name: 'ConnectionLost', unknown: true }, []],
+      [{ drop: 'after' }, 1, { name: 'ConnectionLost', unknown: true }, []],
+      [{ timeout: true }, 1, { name: 'ConnectionLost', unknown: true }, [120_000]],
+      [{ truncate: true }, 1, { status: 502, unknown: true }, []],
+      [{ garble: true }, 1, { status: 502, unknown: true }, []],
     ]
-    for (const [rules, charged, result] of cases) {
+    for (const [rules, charged, result, waited] of cases) {
       const before = await bench.balance()
       await bench.admin.applyFaults([wanted(rules)])
       expect(await enrich().catch((error: unknown) => error)).toMatchObject(result)
-      expect(before - (await bench.balance())).toBe(charged)
+      expect([before - (await bench.balance()), bench.sleeps.splice(0)]).toEqual([charged, waited])
     }
   })
 
