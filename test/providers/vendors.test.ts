@@ -358,32 +358,35 @@ describe('a request to a vendor', () => {
     // Limits are refused with other statuses, too: what the file says of them decides.
     ['ratelimit-reset', '1', 403],
     ['ratelimit', '"minute";r=0;t=1', 429],
-  ])('is repeated when the vendor says with %s, and not when its file does', async (header, value, status) => {
-    const refusedAt = new Map<string, number>()
-    let early = 0
-    const seen = await withAnswers(
-      byNameKind(
-        'email',
-        '{ get: /find, query: { last: "{last_name}" } }',
-        emailOutcomes.replace('429', `${status}`),
-        ...emailResult,
-      ),
-      ({ url }) => {
-        const name = String(url.searchParams.get('last')).toLowerCase()
-        const before = refusedAt.get(name)
-        if (before === undefined) {
-          refusedAt.set(name, Date.now())
-          return [status, {}, { [header]: value }]
-        }
-        if (Date.now() - before < 900) early++
-        return [200, { email: `${name}@acme.example` }]
-      },
-    )
-    const rows = await batch(numbered(12, 'King'))
-    expect(rows.map((row) => row.email)).toEqual(numbered(12, 'king').map((name) => `${name}@acme.example`))
-    // Each row that was refused is sent once again, after the second that the vendor wants.
-    expect([seen.length, early]).toEqual([24, 0])
-  })
+  ])(
+    'is repeated when the vendor says with %s, and not when its file does',
+    async (header, value, status) => {
+      const refusedAt = new Map<string, number>()
+      let early = 0
+      const seen = await withAnswers(
+        byNameKind(
+          'email',
+          '{ get: /find, query: { last: "{last_name}" } }',
+          emailOutcomes.replace('429', `${status}`),
+          ...emailResult,
+        ),
+        ({ url }) => {
+          const name = String(url.searchParams.get('last')).toLowerCase()
+          const before = refusedAt.get(name)
+          if (before === undefined) {
+            refusedAt.set(name, Date.now())
+            return [status, {}, { [header]: value }]
+          }
+          if (Date.now() - before < 900) early++
+          return [200, { email: `${name}@acme.example` }]
+        },
+      )
+      const rows = await batch(numbered(12, 'King'))
+      expect(rows.map((row) => row.email)).toEqual(numbered(12, 'king').map((name) => `${name}@acme.example`))
+      // Each row that was refused is sent once again, after the second that the vendor wants.
+      expect([seen.length, early]).toEqual([24, 0])
+    },
+  )
 
   it('is not waited for where the vendor wants to be left alone for hours', async () => {
     const kind = byNameKind(
