@@ -267,8 +267,11 @@ export async function openLists(
       continue
     }
     if (isRecords(source)) {
-      if (source !== 'catalogue' && kind === 'people')
+      if (source !== 'catalogue' && kind === 'people') {
+        // Of one that there is not, this says so.
+        for await (const _ of ports.records(source, 'companies')) break
         throw new Refusal('list.of_companies', { option, source })
+      }
       opened.push(recordList(source, () => ports.records(source, kind)))
       continue
     }

@@ -118,6 +118,7 @@ describe('--skip-known', () => {
     expect(stdout.split('\n').map((line) => line.split(',')[4])).toEqual(['_status', 'not_found', undefined])
     expect(stderr).toContain('1 not found · 1 known (not looked up)')
     await ends(here.run(`${args} crm.csv`), 2, 'is a list of companies')
+    await ends(here.run(`${args} list:VIP --yes`), 9, 'list:VIP cannot be read: Not found. See your lists')
   })
 
   it('leaves known companies out of a list that is made of a file', async () => {

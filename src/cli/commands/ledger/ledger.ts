@@ -72,6 +72,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
         (provider === undefined || one.provider === provider) &&
         (member === undefined || one.member?.toLowerCase() === member.toLowerCase())
       const spent = all.filter(isAsked)
+      if (spent.length === 0) noteUnknown(context, all, { member, provider })
       const apart = runs && !ofProviders ? (await spentAtProviders(context, days, known)).filter(isAsked) : []
       const usual = ['day', 'profile', 'target', 'operation', 'run']
       const names = by ?? (provider === undefined ? usual : [...usual, 'provider'])
@@ -92,6 +93,21 @@ export const ledgerCommand: CommandFactory = (environment) =>
       if (vendors !== '') context.notify(`${vendors} --by provider lists them.`)
     })
     .addCommand(checkCommand(environment))
+
+/** Says which names there are where one is on record nowhere, so that a slip of the pen is not taken for having spent nothing. */
+function noteUnknown(
+  context: Context,
+  all: readonly Spent[],
+  given: Readonly<Record<'member' | 'provider', string | undefined>>,
+): void {
+  for (const kind of ['member', 'provider'] as const) {
+    const names = [...new Set(all.flatMap((one) => one[kind] ?? []))].sort()
+    const name = given[kind]
+    if (name === undefined || names.some((one) => one.toLowerCase() === name.toLowerCase())) continue
+    const known = names.length > 0 ? `On record: ${names.join(', ')}.` : `No ${kind} is.`
+    context.notify(`No ${kind} ${name} is on record in these days. ${known}`)
+  }
+}
 
 export const checkCommand: CommandFactory = ({ command }) =>
   command('check', 'Compare with the consumption that the server reports; exit 13 if more is recorded here')

@@ -27,6 +27,14 @@ describe('ledger', () => {
     expect((await run('ledger')).json).toEqual([])
   })
 
+  it('says which members and vendors are on record where one that is named is not', async () => {
+    await run('accounts enrich --domain known.example')
+    const { json, stderr } = await run('ledger --member nobody@acme.example --provider cleartrail')
+    expect(json).toEqual([])
+    expect(stderr).toContain('No member nobody@acme.example is on record in these days.')
+    expect(stderr).toContain('No provider cleartrail is on record in these days. No provider is.')
+  })
+
   it('has the same columns of CSV with rows as without any', async () => {
     await run('accounts enrich --domain known.example')
     const headOf = async (line: string) => (await run(`ledger ${line} --format csv`)).stdout.split('\n')[0]
