@@ -170,6 +170,12 @@ describe('an answer that is none of this API', () => {
     expect((reply.body as { error: string }).error).toContain(reason)
   })
 
+  it('says how long to wait, as a page does that is no answer', async () => {
+    const caller = await against(says(200, '{"status":"ok"}', { 'retry-after': '60' }))
+    const reply = await caller.call('accounts.enrich', { domain: 'acme.example' })
+    expect(reply).toMatchObject({ status: 502, headers: { 'retry-after': '60' } })
+  })
+
   it.each(['{"results":[]}', '{"ok":true}'])(
     'is not taken for contact data that was not found: %s',
     async (body) => {
