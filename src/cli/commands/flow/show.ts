@@ -42,10 +42,9 @@ export async function findFlow(records: RunRecords, invocation: Pick<Invocation,
 
 async function toView(context: Context, flow: Run, records: RunRecords) {
   const { flow: name = '', stopped = null } = parseJson(flow.request) as Partial<FlowRecord>
-  const run = await toRunView(context, flow, records)
-  const { id, file, output, target, status, done, started_at, finished_at } = run
   const steps = await stepsOf(flow, records)
-  const credits = steps.reduce((sum, step) => sum + step.credits, 0)
+  const run = await toRunView(context, flow, records, steps)
+  const { id, file, output, target, status, done, credits, started_at, finished_at } = run
   const paid = { written: done, credits, started_at, finished_at }
   return { id, flow: name, file, output, target, status, ...paid, stopped, steps }
 }

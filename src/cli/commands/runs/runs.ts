@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { operations } from '../../../api/operations/table.js'
 import { parseJson } from '../../../api/values/json.js'
+import type { StepCount } from '../../../flows/chain.js'
 import { flowOperation, stepsOf } from '../../../flows/run.js'
 import type { Run, StateCount } from '../../../runs/journal/runs.js'
 import { forgetRun } from '../../../runs/purge.js'
@@ -109,7 +110,13 @@ async function discardLocalReplies(context: Context, { id, target }: Run): Promi
 
 export const stored: StoredKind = { noun: 'run', list: 'runs list' }
 
-export async function toRunView(context: Context, run: Run, records: RunRecords) {
+/** `steps` are those of a flow, where they have been read. */
+export async function toRunView(
+  context: Context,
+  run: Run,
+  records: RunRecords,
+  steps?: readonly StepCount[],
+) {
   const isStopped = run.status === 'running' && !(await isRunning(context, run, records.locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
   return {
@@ -123,16 +130,16 @@ export async function toRunView(context: Context, run: Run, records: RunRecords)
     rows: run.total || run.done,
     done: run.done,
     invalid: invalidRowsOf(run),
-    credits: run.operation === flowOperation ? await creditsOfFlow(run, records) : run.credits,
+    credits:
+      run.operation === flowOperation ? creditsOf(steps ?? (await stepsOf(run, records))) : run.credits,
     started_at: isoTime(run.startedAt),
     finished_at: run.status === 'finished' ? isoTime(run.endedAt) : null,
   }
 }
 
 /** Returns what the steps of a flow have cost, which are runs of their own. */
-async function creditsOfFlow(flow: Run, records: RunRecords): Promise<number> {
-  return (await stepsOf(flow, records)).reduce((sum, { credits }) => sum + credits, 0)
-}
+const creditsOf = (steps: readonly StepCount[]): number =>
+  steps.reduce((sum, { credits }) => sum + credits, 0)
 
 async function findRuns({ runs }: RunRecords, invocation: Invocation): Promise<readonly Run[]> {
   const found = new Map<string, Run>()
@@ -214,8 +221,15 @@ export const invalidRowsOf = ({ request }: Run): number | null =>
 async function formatRun(body: unknown, look: Look): Promise<string> {
   const { bars } = await import('../../output/records.js')
   const { record } = await import('../../output/table.js')
-  const { lookups, source, ...run } = body as {
+  // The bars have the invalid rows.
+  const {
+    lookups,
+    source,
+    invalid: _,
+    ...run
+  } = body as {
     source: AnswerSource | null
+    invalid: number | null
     lookups: Awaited<ReturnType<typeof countLookups>>
     rows: number
     done: number
