@@ -150,12 +150,12 @@ export const openSets: readonly OpenSet[] = [
     licence_url: 'https://data.norge.no/nlod/en/2.0',
     address: 'https://data.brreg.no/enhetsregisteret/api/enheter/lastned/csv',
     fields: {
-      phone: { column: ['telefon', 'mobil'] },
       name: 'navn',
       legal_name: 'navn',
       registry_number: 'organisasjonsnummer',
       registry_status: { column: 'konkurs', as: 'status' },
       website: { column: ['hjemmeside', 'epostadresse'] },
+      phone: { column: ['telefon', 'mobil'] },
       industry: { column: ['naeringskode1.kode', 'naeringskode1.beskrivelse'], as: 'activity' },
       headcount: 'antallAnsatte',
       company_type: { column: 'organisasjonsform.kode', as: 'type' },
