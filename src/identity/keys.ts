@@ -142,7 +142,7 @@ export function identityIn(kind: SubjectKind, fields: Fields): string | undefine
 }
 
 /** Returns the profiles and domains that identify the subject of a record besides its identity, as texts of the same form. */
-export const lesserIn = (kind: SubjectKind, fields: Fields): readonly string[] =>
+export const otherKeysIn = (kind: SubjectKind, fields: Fields): readonly string[] =>
   sureKeys(kind, fields)
     .slice(1)
     .flatMap((key) => (key.sort === 'email' ? [] : keyText(kind, key)))

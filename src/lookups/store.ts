@@ -50,8 +50,8 @@ export interface LookupRow {
   readonly identity: string | undefined
   /** Hash of the identity, a whole number of 53 bits. */
   readonly hash: number | undefined
-  /** Hashes of other identities that an earlier lookup of the same may have: its answer shows whether it is. */
-  readonly lesser?: readonly number[]
+  /** Hashes of other identities under which the same may have been looked up before; the answer shows whether it was. */
+  readonly otherHashes?: readonly number[]
   /** Its maximum cost in credits. */
   readonly most: number
   /** How much of a quota it can use up. */
@@ -159,10 +159,10 @@ export interface LookupsOfRun {
 export interface Stating {
   /** Whether an answer to some lookup is that to the one with an identity. */
   readonly answers: (identity: string, body: unknown) => boolean
-  /** Returns the hashes of what the answer to a lookup states that was asked for by less; nothing for others. */
+  /** Returns the hashes of the identities that the answer to a lookup by name or email states; nothing for other lookups. */
   readonly hashesIn: (identity: string, body: unknown) => readonly number[]
-  /** How the identities of lookups begin that are asked for by less. */
-  readonly unsure: readonly string[]
+  /** How the identities of lookups by name or email begin. */
+  readonly weakPrefixes: readonly string[]
 }
 
 export interface LookupOptions {
@@ -440,10 +440,10 @@ async function indexPortion(connection: Connection, run: number, from: number): 
 
 /** Yields what finds the answers of a run by what they state, in portions. */
 async function* statedIn(driver: Driver, run: number, stating: Stating) {
-  const begins = stating.unsure.map(() => 'identity LIKE ?').join(' OR ')
+  const begins = stating.weakPrefixes.map(() => 'identity LIKE ?').join(' OR ')
   const sql = `SELECT row, identity, hash, body FROM lookups WHERE run = ? AND row >= ? AND state = 'found'
     AND hash IS NOT NULL AND body IS NOT NULL AND (${begins}) ORDER BY row LIMIT ?`
-  const starts = stating.unsure.map((start) => `${start}%`)
+  const starts = stating.weakPrefixes.map((start) => `${start}%`)
   const read = (last?: StatingLookup) =>
     driver.read((reads) =>
       reads.all<StatingLookup>(sql, run, last ? last.row + 1 : 0, ...starts, statedAtOnce),
@@ -606,7 +606,9 @@ class StoredLookups {
 
   async #equalOf(connection: Connection, rows: readonly LookupRow[]): Promise<Map<number, EqualLookup[]>> {
     const { operation, target, workspace } = this.run
-    const hashes = rows.flatMap(({ hash, lesser = none }) => (hash === undefined ? [] : [hash, ...lesser]))
+    const hashes = rows.flatMap(({ hash, otherHashes = none }) =>
+      hash === undefined ? [] : [hash, ...otherHashes],
+    )
     if (hashes.length === 0) return new Map()
     const found = await connection.all<EqualLookup>(
       equalSql,
@@ -682,12 +684,12 @@ class StoredLookups {
 
   #alike(
     connection: Connection,
-    { hash, identity, ordinal, lesser = none }: LookupRow,
+    { hash, identity, ordinal, otherHashes = none }: LookupRow,
     equal: ReadonlyMap<number, readonly EqualLookup[]>,
   ) {
     if (hash === undefined || identity === undefined) return []
     const text = connection.dialect.toStorableText(identity)
-    return [hash, ...lesser]
+    return [hash, ...otherHashes]
       .flatMap((one) => equal.get(one) ?? [])
       .filter(
         (one) =>
@@ -1201,7 +1203,7 @@ class StoredLookups {
     for (const { ask } of rows) if (ask) this.#underWay -= ask.held
   }
 
-  /** Returns what finds an answer by what it states, of a lookup that was asked for by less. */
+  /** Returns what finds the answer to a lookup by name or email by the identities that it states. */
   #statedBy(
     { ordinal, identity, hash }: Pick<LookupRow, 'ordinal' | 'identity' | 'hash'>,
     { status, body, isCut }: RowAnswer,

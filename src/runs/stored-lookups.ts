@@ -52,7 +52,7 @@ import {
   workOf,
 } from '../lookups/store.js'
 import type { Driver } from '../storage/driver/connection.js'
-import { identityOf, lesserOf, statingIn } from './plan/lookup.js'
+import { identityOf, otherHashesOf, statingIn } from './plan/lookup.js'
 import { createSharedWork, isShared, readsShared, type SharedWorkPorts } from './shared-work.js'
 import { isServerName } from './target-name.js'
 
@@ -254,8 +254,8 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const identity = identityOf(row)(read)
     if (identity === undefined) return undefined
     const hash = hashNumber(hashOf(identity))
-    const lesser = lesserOf(row)(read, identity)
-    return { ordinal: -1, identity, hash, lesser, most: 0, input, maxAgeMs, key: idempotencyKey }
+    const otherHashes = otherHashesOf(row)(read, identity)
+    return { ordinal: -1, identity, hash, otherHashes, most: 0, input, maxAgeMs, key: idempotencyKey }
   }
   const replyOf = (
     id: OperationId,

@@ -137,7 +137,7 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
   it('are those whose answers state them, asked for by less: of runs that ended, of one under way, and of a new one', async () => {
     const stated = (body: unknown) => `id ${(body as { of: string }).of.slice(-1)}`
     const stating = {
-      unsure: ['name '],
+      weakPrefixes: ['name '],
       answers: (identity: string, body: unknown) => identity === stated(body),
       hashesIn: (identity: string, body: unknown) =>
         identity.startsWith('name ') ? [hashNumber(hashOf(stated(body)))] : [],

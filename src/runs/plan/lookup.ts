@@ -6,7 +6,7 @@ import { toJson } from '../../api/values/json.js'
 import { getOrMake, isObject } from '../../api/values/objects.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { CsvRow } from '../../csv/parse.js'
-import { identityIn, type Key, keysOf, keyText, lesserIn } from '../../identity/keys.js'
+import { identityIn, type Key, keysOf, keyText, otherKeysIn } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
 import { toEmail } from '../../identity/value-kinds.js'
 import type { RowOutcome } from '../../lookups/answer.js'
@@ -153,7 +153,7 @@ export function createLookup(
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
     identity,
-    lesser: lesserOf(operation),
+    otherHashes: otherHashesOf(operation),
     alsoAnswers: alsoAnswersOf(operation),
     ...rowPriceOf(request),
     suppressor,
@@ -314,8 +314,8 @@ function alsoAnswersOf(operation: Operation): Lookup['alsoAnswers'] {
   }
 }
 
-/** How lookups begin that are asked for by less than what their answers state. */
-const unsure = ['company:name:', 'person:name:', 'person:email:']
+/** How the identities of lookups by name or email begin, whose answers may state something surer. */
+const weakPrefixes = ['company:name:', 'person:name:', 'person:email:']
 
 /** Returns how the answers of an operation show that they answer other lookups, too; `undefined` where they do not. */
 export function statingIn(operation: Operation): Stating | undefined {
@@ -324,25 +324,25 @@ export function statingIn(operation: Operation): Stating | undefined {
   return {
     answers: (identity, body) => statedIn(identity, body).includes(identity),
     hashesIn: (identity, body) =>
-      unsure.some((start) => identity.startsWith(start))
+      weakPrefixes.some((start) => identity.startsWith(start))
         ? statedIn(identity, body).map((one) => hashNumber(hashOf(one)))
         : none,
-    unsure,
+    weakPrefixes,
   }
 }
 
 /**
- * Returns the hashes of the other identities that a lookup which is asked for by a profile may have had before: the domain of
- * its company, or another profile.
+ * Returns the hashes of the other identities under which the subject of a lookup by profile may have been looked up before: by the
+ * domain of the company, or by another profile.
  */
-export function lesserOf(operation: Operation): (input: Input, identity: string) => readonly number[] {
+export function otherHashesOf(operation: Operation): (input: Input, identity: string) => readonly number[] {
   const kind = operation.batch?.identity === 'company' ? 'company' : 'person'
   const states = statingOf(operation) !== undefined
   const profiles = [`${kind}:id:`, `${kind}:slug:`]
   return (input, identity) => {
     if (!states || !profiles.some((start) => identity.startsWith(start))) return none
     const options = optionsIn(identity)
-    return lesserIn(kind, input).map((one) => hashNumber(hashOf(one + options)))
+    return otherKeysIn(kind, input).map((one) => hashNumber(hashOf(one + options)))
   }
 }
 
@@ -352,7 +352,7 @@ export class RowState {
   input: Input = {}
   identity: string | undefined
   hash: number | undefined
-  lesser: readonly number[] = none
+  otherHashes: readonly number[] = none
   repeats = false
   most = 0
   units = 0
@@ -468,7 +468,7 @@ export interface Lookup extends RowPrice {
   /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
   readonly identity: (input: Input) => string | undefined
   /** Returns the hashes of the other identities that an earlier lookup of the same may have; it has none where it is absent. */
-  readonly lesser?: (input: Input, identity: string) => readonly number[]
+  readonly otherHashes?: (input: Input, identity: string) => readonly number[]
   /** Returns the identities, of certain kinds, of lookups with the same options that a body answers; absent where it answers none. */
   readonly alsoAnswers?:
     | ((identity: string, body: unknown, kinds?: ReadonlySet<string>) => readonly string[])
@@ -489,7 +489,7 @@ export function checkWidth(
 
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
-  { read, validate, explain, identity, lesser, most, units, perRecord, repeats }: Lookup,
+  { read, validate, explain, identity, otherHashes, most, units, perRecord, repeats }: Lookup,
   header: readonly string[],
   state: RowState,
 ): string | undefined {
@@ -512,6 +512,6 @@ export function prepare(
   const hash = hashOf(state.identity)
   state.hash = hashNumber(hash)
   state.repeats = repeats?.has(hash) ?? true
-  if (lesser) state.lesser = lesser(state.input, state.identity)
+  if (otherHashes) state.otherHashes = otherHashes(state.input, state.identity)
   return undefined
 }

@@ -35,8 +35,9 @@ export const inBoth = (
 const threeOrMore = /(\w+) (NOT )?IN \(('\w+'(?:, '\w+'){2,})\)/g
 
 /**
- * Compares with each word of a list: of one of three or more, SQLite makes a table for every row that a CHECK looks at, which
- * was two thirds of the work of writing a lookup. Shorter ones stay, as the conditions of indexes have to be those of queries.
+ * Replaces lists of three or more words by comparisons: SQLite would build a temporary table of the list for every row that a
+ * CHECK looks at, two thirds of the work of writing a lookup. Shorter lists stay: the condition of an index has to be spelled
+ * as in the queries that use it.
  */
 const withoutLists = (sql: string): string =>
   sql.replace(threeOrMore, (_, column: string, not: string | undefined, words: string) => {

@@ -94,7 +94,7 @@ export const ledgerCommand: CommandFactory = (environment) =>
     })
     .addCommand(checkCommand(environment))
 
-/** Says which names there are where one is on record nowhere, so that a slip of the pen is not taken for having spent nothing. */
+/** Names the members or vendors on record where the given one is not, so that a typing error does not look like no spending. */
 function noteUnknown(
   context: Context,
   all: readonly Spent[],
@@ -104,8 +104,9 @@ function noteUnknown(
     const names = [...new Set(all.flatMap((one) => one[kind] ?? []))].sort()
     const name = given[kind]
     if (name === undefined || names.some((one) => one.toLowerCase() === name.toLowerCase())) continue
-    const known = names.length > 0 ? `On record: ${names.join(', ')}.` : `No ${kind} is.`
-    context.notify(`No ${kind} ${name} is on record in these days. ${known}`)
+    const known =
+      names.length > 0 ? `Recorded ${kind}s: ${names.join(', ')}.` : `Nothing is recorded for any ${kind}.`
+    context.notify(`Nothing is recorded for ${kind} ${name}. ${known}`)
   }
 }
 

@@ -31,8 +31,10 @@ describe('ledger', () => {
     await run('accounts enrich --domain known.example')
     const { json, stderr } = await run('ledger --member nobody@acme.example --provider cleartrail')
     expect(json).toEqual([])
-    expect(stderr).toContain('No member nobody@acme.example is on record in these days.')
-    expect(stderr).toContain('No provider cleartrail is on record in these days. No provider is.')
+    expect(stderr).toContain('Nothing is recorded for member nobody@acme.example.')
+    expect(stderr).toContain(
+      'Nothing is recorded for provider cleartrail. Nothing is recorded for any provider.',
+    )
   })
 
   it('has the same columns of CSV with rows as without any', async () => {
