@@ -159,9 +159,11 @@ function packagesLoaded(dist) {
 function namesLoaded(dist) {
   const scripts = readdirSync(dist).filter((name) => name.endsWith('.cjs'))
   const required = scripts.flatMap((name) =>
-    [...utf8(join(dist, name)).matchAll(/\brequire\d*\(["`]((?:@[\w.-]+\/)?[a-z][\w.-]*)/g)].map(
-      ([, each]) => each,
-    ),
+    [
+      ...utf8(join(dist, name)).matchAll(
+        /\b(?:require\d*|createRequire\d*\([\w.]+\))\(["`]((?:@[\w.-]+\/)?[a-z][\w.-]*)/g,
+      ),
+    ].map(([, each]) => each),
   )
   return new Set([...external, ...required].filter((name) => !isBuiltin(name)))
 }

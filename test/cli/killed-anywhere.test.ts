@@ -155,7 +155,9 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
     const kills = tries(3, Number(process.env.PROSPECT_TEST_KILLS ?? 30))
     const isSingle = shape.rows === 1
     const step = Math.ceil(shape.rows / 3)
-    const rows = step * (kills - 1) + shape.rows
+    // The rows of a command that ended before its kill are answered for: each takes further ones.
+    const mostAttempts = 4 * kills
+    const rows = step * (mostAttempts - 1) + shape.rows
     const here = machine()
     onTestFinished(here.remove)
     const place = await (places[database] as (typeof places)[string])(here, onTestFinished)
@@ -207,9 +209,10 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
 
     const names = Object.keys(shape.points)
     let killed = 0
-    for (let attempt = 0; killed < kills; attempt++) {
-      if (attempt > 4 * kills) throw new Error(`only ${killed} kills (${note})`)
-      const from = killed * step
+    let attempt = 0
+    for (; killed < kills; attempt++) {
+      if (attempt === mostAttempts) throw new Error(`only ${killed} kills (${note})`)
+      const from = attempt * step
       const some = Array.from({ length: shape.rows }, (_, at) => from + at).filter(
         () => isSingle || pick(4) > 0,
       )
@@ -247,7 +250,7 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
       await check(`${isServer ? 'the proxy' : 'the command'} was killed at ${name}, attempt ${attempt}`)
     }
 
-    const all = Array.from({ length: rows }, (_, row) => row)
+    const all = Array.from({ length: step * (attempt - 1) + shape.rows }, (_, row) => row)
     const lines = isSingle
       ? all.map((row) => shape.command(client, 'all', [row], there || isSingle ? '' : place.at))
       : [
@@ -260,9 +263,9 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
       })
       expect([exitCode, stderr, line, note]).toEqual([0, stderr, line, note])
     }
-    if (!isSingle) expect(client.rows('all-out.csv')).toHaveLength(rows)
+    if (!isSingle) expect(client.rows('all-out.csv')).toHaveLength(all.length)
     await check('all has ended')
-    const cost = shape.price * rows
+    const cost = shape.price * all.length
     const spent = before - (await (there?.machine ?? here).balance(there ? {} : { env }))
     expect([spent, await own.value('state', recorded), note]).toEqual([cost, cost, note])
     let onRecord = 0
