@@ -222,7 +222,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
     windows: remaining.windows,
     defaultShare: defaultShareOf(request.operation),
     quotaBudget: budget && budget.most - budget.used,
-    spentBefore: known && known.status !== 'finished' ? known.credits + known.reserved : 0,
+    spentBefore: known ? known.credits + known.reserved : 0,
   })
 }
 

@@ -778,6 +778,7 @@ describe('prospect mcp', () => {
       status: 'finished',
       credits: 3,
     })
+    expect(await call('quote_file', file)).toMatchObject({ credits: { max: 0 }, spent_before: 3 })
   })
 
   it('quotes how far what is left of its own budget goes, and which budget is less than a row can cost', async () => {

@@ -114,7 +114,7 @@ export interface QuoteInput {
   readonly windows: readonly RateWindow[] | null
   /** Rest of the run's budget of a quota. */
   readonly quotaBudget?: number | undefined
-  /** What the run that this would go on with has spent, or may have. */
+  /** What the run of these rows has spent, or may have. */
   readonly spentBefore?: number
 }
 
@@ -163,7 +163,7 @@ export function createQuote({
     budget: budget ?? null,
     /** What one row can cost where the budget does not suffice for any; null where it does. */
     least_needed: isTooLittle ? least : null,
-    /** What the run that it would go on with has spent, which counts in the budget of the run. */
+    /** What the run of these rows has spent, which counts in its budget where it goes on. */
     spent_before: spentBefore,
     /** null where the maximum is covered, or is not known to be short. */
     shortage: shortageOf(max, profiles ?? others.lookups, spendable),

@@ -22,6 +22,7 @@ describe('--rows', () => {
     expect(await charged()).toBe(3)
     const rest = await here.enrich()
     expect([rest.code, written().length, paid(written()), await charged()]).toEqual([0, 20, 20, 20])
+    expect(await quoted()).toMatchObject({ lookups: 0, spent_before: 20 })
     expect(await here.runs()).toMatchObject([{ status: 'finished', rows: 20, done: 20, credits: 20 }])
   })
 
