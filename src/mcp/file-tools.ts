@@ -130,10 +130,10 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const ended = await session.start(session.port.call(call, { moreCredits })).ended
       // A quote that the balance does not cover is one, too.
       const quote = ended.result as Fields | undefined
-      const more = { server_budget: session.budget(), next: quote && nextOfQuote(quote) }
-      if (ended.exit === 0 || quote?.lookups === undefined)
-        return withoutUndefined({ ...(resultOf(ended) as Fields), ...more })
-      return withoutUndefined({ ...quote, ...more, problem: ended.problem })
+      if (quote?.lookups === undefined) return resultOf(ended) as Fields
+      const problem = ended.problem ?? session.shortOf((quote as unknown as FileQuote).credits.max)
+      const next = nextOfQuote(quote)
+      return withoutUndefined({ ...quote, server_budget: session.budget(), next, problem })
     },
   ),
   fileTool(

@@ -121,17 +121,20 @@ export class Session {
    */
   hold(wanted: number | undefined, isMost = false): number {
     const credits = wanted ?? this.left
-    if (credits > this.left || (wanted === undefined && credits <= 0))
-      throw new Refusal('tools.no_budget', {
-        wanted,
-        isMost,
-        left: Math.max(0, this.left),
-        most: this.#most,
-        held: this.#held,
-      })
+    if (credits > this.left || (wanted === undefined && credits <= 0)) throw this.#noBudget(wanted, isMost)
     this.left -= credits
     this.#held += credits
     return credits
+  }
+
+  /** Returns what is to be said where something can cost more than is left. */
+  shortOf(credits: number): Report | undefined {
+    return credits > Math.max(0, this.left) ? this.port.explain(this.#noBudget(credits)) : undefined
+  }
+
+  #noBudget(wanted: number | undefined, isMost = false): Refusal {
+    const left = Math.max(0, this.left)
+    return new Refusal('tools.no_budget', { wanted, isMost, left, most: this.#most, held: this.#held })
   }
 
   /** Holds for a run what is left, at most so many credits: what the run has spent before is not known yet. */

@@ -789,7 +789,13 @@ describe('prospect mcp', () => {
       credits: { max: 6 },
       rows_affordable: 4,
       next: 'At the highest price, what may be spent suffices for the first 4 of 6 rows.',
+      problem: {
+        code: 'budget',
+        error: 'Budget reached: this can cost 6 credits, and this server may spend 4 more.',
+        hint: 'A person can allow it: prospect mcp --max-credits N, in the configuration of this server.',
+      },
     })
+    expect(await call('quote_file', { ...file, max_credits: 4 })).not.toHaveProperty('problem')
     write('people.csv', 'network_url\nhttps://www.network.example/in/lenya-hertel-0000\n')
     const phones = {
       operation: 'contacts_enrich',
