@@ -337,6 +337,7 @@ describe('--summary-json', () => {
       exit_code: 11,
       stopped: null,
       ...{ rows: 4, found: 2, not_found: 1, invalid: 1, failed: 0, skipped: 0, known: 0, suppressed: 0 },
+      rows_left: 0,
       written: null,
       invalid_reasons: [{ reason: '"domain" is empty', rows: 1, first_rows: [4] }],
       without_result: [

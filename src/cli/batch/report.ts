@@ -289,6 +289,13 @@ export const emptyReport: RunReport = {
   partial: null,
 }
 
+/** Returns how many rows of the file were not reached, also those after `--rows`; null where nothing was begun. */
+function rowsLeft(ended: EndedBatch | undefined): number | null {
+  if (!ended) return null
+  const { run, report } = ended
+  return run ? run.total - report.rows : (report.stopped?.rows_left ?? 0)
+}
+
 async function createSummary(
   context: Context,
   { operation, choices: { file } }: SummarisedBatch,
@@ -326,6 +333,8 @@ async function createSummary(
             : 'finished',
     exit_code,
     ...counts,
+    // null where it is not known.
+    rows_left: rowsLeft(ended),
     stopped: stop ? stopped : null,
     // null where all rows were to be written.
     written: selection?.written ?? null,

@@ -44,6 +44,21 @@ describe('--rows', () => {
     expect(await here.runs()).toMatchObject([{ status: 'finished' }])
   })
 
+  it('and a budget leave rows that the summary counts', async () => {
+    const summary = async (more: string) => {
+      await here.enrich(`${more} --summary-json summary.json`)
+      return JSON.parse(here.read('summary.json'))
+    }
+    expect(await summary('--rows 5 --max-credits 2')).toMatchObject({
+      rows: 2,
+      rows_left: 18,
+      stopped: { rows_left: 3 },
+    })
+    expect(await summary('--rows 5')).toMatchObject({ rows: 5, rows_left: 15, stopped: null })
+    expect(await summary('')).toMatchObject({ rows: 20, rows_left: 0 })
+    expect(await summary('--map domain=Nothing')).toMatchObject({ status: 'refused', rows_left: null })
+  })
+
   it('counts only those rows in the quote, and not those that were paid before', async () => {
     expect(await quoted('--rows 5')).toMatchObject({ rows: 5, lookups: 5, credits: { max: 5 } })
     await here.enrich('--rows 5')
