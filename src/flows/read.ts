@@ -408,6 +408,7 @@ class Reader {
     const known = Object.keys(schemas).filter((name) => !ownFields.includes(name))
     this.#names(given ?? {}, path, known, 'field')
     const request: Record<string, unknown> = { ...withNamedIds(given ?? {}) }
+    const wrong: string[] = []
     for (const [field, value] of Object.entries(request)) {
       const schema = schemas[field]
       if (!schema) continue
@@ -416,13 +417,17 @@ class Reader {
       // YAML reads an id that is written without quotes as a number. A list of one may be written without brackets.
       const texts = [value].flat().map(String)
       if (describeValue(schema, field, texts) === undefined) request[field] = texts
-      else this.#add([...path, field], 'value', { reason: nameFields(problem) })
+      else {
+        this.#add([...path, field], 'value', { reason: nameFields(problem) })
+        wrong.push(field)
+      }
     }
     // A misspelt limit is reported already.
     const hasUnknown = Object.keys(request).some((name) => !Object.hasOwn(schemas, name))
     if (starts === 'import' && request.limit === undefined && !hasUnknown)
       this.#add(path, 'no_limit', { isPriced: isPriced(asked) })
-    return request
+    // It is not known what such a field would leave out of the results, of which later steps may use any.
+    return { ...request, ...Object.fromEntries(wrong.map((field) => [field, undefined])) }
   }
 
   #outputs(given: unknown, end: RowShape | undefined): FlowOutput[] {

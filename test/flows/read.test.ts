@@ -62,6 +62,15 @@ describe('the file of a flow', () => {
     },
   )
 
+  it('says of a wrong value only that, and not what its results would not have', async () => {
+    for (const types of ['[]', '[fax]', '{}']) {
+      const { problems } = await read(whole.replace('[email]', types))
+      expect(problems.map(({ line }) => line)).toEqual([7])
+    }
+    const { problems } = await read(whole.replace('limit: 3', 'limit: 0'))
+    expect(problems.map(({ line }) => line)).toEqual([6])
+  })
+
   it('says of a part that is missing only that', async () => {
     for (const name of ['', 'name:\n']) {
       const { problems } = await read(whole.replace('name: dach\n', name))
