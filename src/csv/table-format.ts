@@ -113,6 +113,19 @@ function agreedDelimiter(lines: readonly (readonly number[])[]): string {
   return candidates.find((_, at) => lines.every((counts) => counts[at] === 0)) ?? ','
 }
 
+/** A line of notes or a letter: an item, a heading, or a sentence. */
+const textLine = /^\s*(?:[-*•>]|#+)\s|(?:\S+\s+){4}\S/
+
+/** Whether the beginning of a file reads like notes or a letter: its lines share no columns, and half of them are such lines. */
+export function isText(sample: string, delimiter: string): boolean {
+  const lines = readLines(sample)
+  const at = candidates.indexOf(delimiter as (typeof candidates)[number])
+  const width = lines[0]?.counts[at] ?? 0
+  const alike = lines.filter(({ counts }) => counts[at] === width)
+  if (width > 0 && alike.length * 2 > lines.length) return false
+  return lines.filter(({ text }) => textLine.test(text)).length * 2 >= lines.length
+}
+
 /** Returns the first lines of a table. Empty ones are left out. */
 function readLines(sample: string): readonly TextLine[] {
   const lines: TextLine[] = []

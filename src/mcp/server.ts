@@ -169,10 +169,18 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
       .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
       .join(' ')
   const named = (text: string) =>
-    spelled(text).replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
+    text.replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
+  const isAbsent = (sentence: string) =>
+    [...sentence.matchAll(option)].some(([, flag = '']) => !fields.has(flag))
+  // What is wrong comes first; after it, options that it does not have are no help.
+  const errorOf = (text: string) =>
+    spelled(text)
+      .split(/(?<=[.?!]) /)
+      .flatMap((sentence, at) => (at > 0 && isAbsent(sentence) ? [] : [named(sentence)]))
+      .join(' ')
   const problem = (report: Report): Report => ({
     ...report,
-    error: named(report.error),
+    error: errorOf(report.error),
     hint: textOf(report.hint),
   })
   return { textOf, problem }

@@ -904,6 +904,27 @@ describe('prospect mcp', () => {
     expect(await spent()).toBe(6)
   })
 
+  it('says of a text that it is no table, and names no options that its tools do not have', async () => {
+    const { refused } = await connectAgent(here.home, [], { usual: true })
+    write(
+      'letter.txt',
+      'Dear Ann,\n\nplease look up the firms that we met at the fair.\nThanks, and see you, on Monday.\n',
+    )
+    write('notes.txt', '# Fair\n\nAcme was there\n- call Acme\n- mail Cedar\n')
+    const says =
+      'The file reads like text, not like a table. It needs a row for each company, below a line with the names of the columns, among them at least one of company_network_url, domain, name.'
+    for (const file of ['letter.txt', 'notes.txt'])
+      expect(await refused('quote_file', { operation: 'accounts_enrich', file })).toMatchObject({
+        error: says,
+        hint: '',
+      })
+    write('one.csv', 'Acme Inc.\nBolt GmbH\n')
+    expect(await refused('quote_file', { operation: 'accounts_enrich', file: 'one.csv' })).toMatchObject({
+      error:
+        'No column is recognised as company_network_url, domain, name. The file has: "Acme Inc.". If it names the columns, choose one, for example: map name="Acme Inc."',
+    })
+  })
+
   it('goes on with a flow that a budget ended, with what this server has left', async () => {
     await writeFound(5)
     write(

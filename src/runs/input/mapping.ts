@@ -65,6 +65,8 @@ export interface MappingRequest {
   readonly repeated?: readonly RepeatedName[]
   /** Columns of formulas without a stored value. */
   readonly uncalculated?: readonly UncalculatedColumn[]
+  /** Whether the file reads like notes or a letter. */
+  readonly isText?: boolean
   /** Input fields that a column may fill. */
   readonly fields: readonly string[]
   /** What a row is about. */
@@ -606,7 +608,8 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   const field = example && spell(example.field)
   const column = example && header[example.at]
   const isOfPeople = fileKindOf(subject) === 'people'
-  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field, column, isOfPeople })
+  const isText = request.isText === true && !isNamed
+  throw new Refusal('map.unidentified', { fields, names, header, isNamed, field, column, isOfPeople, isText })
 }
 
 /** Whether cells that are of no certain kind may be a field's: a name is any text, and the others have a form. */

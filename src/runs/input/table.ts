@@ -8,7 +8,7 @@ import { FooterCounter, markFooter } from '../../csv/footer.js'
 import { RepeatedKeys, RepeatFilter } from '../../csv/identity-filter.js'
 import { isOwnName, type RepeatedName, toUnnamed } from '../../csv/names.js'
 import { type CsvRow, type RowOptions, readRows } from '../../csv/parse.js'
-import { detectFormat } from '../../csv/table-format.js'
+import { detectFormat, isText } from '../../csv/table-format.js'
 import { type UncalculatedColumn, uncalculatedNotes } from '../../csv/uncalculated.js'
 import { unreadable } from '../../csv/unreadable.js'
 import { ColumnSample, isData, withFirstRow } from '../../identity/value-kinds.js'
@@ -74,6 +74,8 @@ export async function openTable(path: string, options: ReadOptions = {}) {
     encoding: encoding.label,
     hasMark: encoding.mark > 0,
     delimiter,
+    /** Whether it reads like notes or a letter. */
+    isText: isText(sample, delimiter),
     /** Text before the header: a `sep=` line, other lines, or nothing. */
     preamble,
     bytes,

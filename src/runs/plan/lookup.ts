@@ -46,6 +46,7 @@ export const toMappingRequest = (
     notes = [],
     repeated = [],
     uncalculated = [],
+    isText = false,
   }: Pick<Table, 'header' | 'samples'> & Partial<Table>,
 ): MappingRequest => ({
   header,
@@ -53,6 +54,7 @@ export const toMappingRequest = (
   notes,
   repeated,
   uncalculated,
+  isText,
   fields: operation.batch?.fields ?? Object.keys(shape.input.shape),
   subject: operation.batch?.identity ?? 'company',
   constants,
