@@ -132,7 +132,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const quote = ended.result as Fields | undefined
       if (quote?.lookups === undefined) return resultOf(ended) as Fields
       const problem = ended.problem ?? session.shortOf((quote as unknown as FileQuote).credits.max)
-      const next = nextOfQuote(quote)
+      const next = nextOfQuote(quote, input.rows)
       return withoutUndefined({ ...quote, server_budget: session.budget(), next, problem })
     },
   ),
@@ -215,13 +215,14 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       run: runId,
       max_credits: maxCredits,
       output: text('Another file to write').optional(),
+      rows: batchFields.rows.describe('Only the first rows; as many as the run was asked for without it'),
       retry_unknown: z.boolean().optional().describe('Ask again for rows that may have been charged'),
       wait,
     },
     writes,
     async (
       session,
-      { run, max_credits, output: given, retry_unknown: retryUnknown, wait: seconds },
+      { run, max_credits, output: given, rows, retry_unknown: retryUnknown, wait: seconds },
       call,
     ) => {
       const view = await findRun(session, run)
@@ -242,7 +243,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const resuming = session.port.run({
         command: 'runs resume',
         args: [view.id],
-        options: { retryUnknown, ...most },
+        options: { rows, retryUnknown, ...most },
         globals: { output: path, yes: true },
       })
       const work = writingSoFar(session, resuming, path)
@@ -371,10 +372,12 @@ function inToolWords(shown: Fields): Fields {
 }
 
 type RunView = Readonly<Record<'id' | 'operation' | 'file' | 'status', string>> &
-  Readonly<Record<'rows' | 'credits' | 'credits_reserved', number>> & {
+  Readonly<Record<'rows' | 'done' | 'credits' | 'credits_reserved', number>> & {
     readonly invalid: number | null
     readonly output: string | null
     readonly sample?: number
+    /** How many of its first rows it was last asked for; absent where that was all of them. */
+    readonly rows_asked?: number
   }
 
 const mapOf = (map: Readonly<Record<string, string>> = {}): string[] =>
@@ -393,14 +396,17 @@ function batchOf(name: string): Operation {
 }
 
 /** What is read of a quote. */
-interface FileQuote extends Readonly<Record<'rows' | 'rows_affordable' | 'spent_before', number>> {
+interface FileQuote extends Readonly<Record<'rows' | 'rows_affordable' | 'done' | 'spent_before', number>> {
   readonly credits: { readonly max: number }
   readonly budget: number | null
   readonly least_needed: number | null
 }
 
-/** Returns what a quote leaves to say: how far its budget goes where it may not suffice, and what its run has spent before. */
-function nextOfQuote(quote: Fields): string | undefined {
+/**
+ * Returns what a quote leaves to say: how far its budget goes where it may not suffice, what its run has spent before, and that
+ * the first rows, which are `asked` for, are done.
+ */
+function nextOfQuote(quote: Fields, asked: number | undefined): string | undefined {
   const { rows, rows_affordable: affordable, ...more } = quote as unknown as FileQuote
   const { credits, budget, least_needed: least, spent_before: spent } = more
   const texts = [
@@ -415,6 +421,9 @@ function nextOfQuote(quote: Fields): string | undefined {
       : [
           `Its run has spent ${spent}, which max_credits counts, too: ${spent + credits.max} suffices for all rows.`,
         ]),
+    ...(rows === asked && more.done === rows
+      ? [`${firstRows(rows, 'done already')} Leave rows out, or give more, for those after.`]
+      : []),
   ]
   return texts.length === 0 ? undefined : texts.join(' ')
 }
@@ -577,12 +586,20 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
     counts,
     problem: problem && withRows(session, id, problem, counts),
     // What it has been given and why it stopped is known only to who has started it.
-    next: view.status === 'stopped' && !problem ? goesOn(view) : undefined,
+    next: view.status === 'stopped' && !problem ? goesOn(view, Number(counts?.rows ?? 0)) : undefined,
   })
 }
 
-const goesOn = ({ operation }: RunView): string =>
-  `${operation === 'flow' ? 'flow_run' : 'run_file'} with what it was given goes on with the rows that are left, and pays for none twice.`
+/** Returns how a run goes on that has done so many of its rows. */
+function goesOn({ operation, rows, done, invalid, rows_asked: asked }: RunView, counted: number): string {
+  const tool = operation === 'flow' ? 'flow_run' : 'run_file'
+  if (asked === undefined || Math.max(counted, done + (invalid ?? 0)) < asked)
+    return `${tool} with what it was given goes on with the rows that are left, and pays for none twice.`
+  return `${firstRows(asked, 'done, as asked', ` of ${rows}`)} ${tool} without rows, or with more of them, goes on with the others, and pays for none twice.`
+}
+
+const firstRows = (count: number, how: string, of = ''): string =>
+  count === 1 ? `The first row${of} is ${how}.` : `The first ${count} rows${of} are ${how}.`
 
 /**
  * Returns why a run stopped, with where the rows are that have an answer, and who can allow more where its budget ended it and

@@ -897,7 +897,7 @@ describe('prospect mcp', () => {
     const next = await connectAgent(here.home, ['--max-credits', '3'], { usual: true })
     expect(await next.call('run_status', { run: ended.id })).toMatchObject({
       status: 'stopped',
-      next: expect.stringMatching(/^run_file with what it was given goes on /),
+      next: expect.stringMatching(/^The first 4 rows of 6 are done, as asked\. run_file without rows, /),
     })
     expect(await next.call('run_file', file)).toMatchObject({ status: 'finished', credits: 6 })
     expect(await next.call('credits_show')).toMatchObject({ budget: { spent: 2, left: 1 } })
@@ -923,6 +923,34 @@ describe('prospect mcp', () => {
       error:
         'No column is recognised as company_network_url, domain, name. The file has: "Acme Inc.". If it names the columns, choose one, for example: map name="Acme Inc."',
     })
+  })
+
+  it('says that the first rows are done where they are asked for again, and how a run goes on with the others', async () => {
+    await writeFound(3)
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const quote = { operation: 'accounts_enrich', file: 'list.csv' }
+    const first = { ...quote, rows: 1, output: 'out.csv', wait: 60 }
+    const next =
+      'The first row of 3 is done, as asked. run_file without rows, or with more of them, goes on with the others, and pays for none twice.'
+    const { id } = await call<{ id: string }>('run_file', first)
+    expect(await call('run_file', first)).toMatchObject({ id, status: 'stopped', credits: 1, next })
+    expect(await call('quote_file', { ...quote, rows: 1 })).toMatchObject({
+      lookups: 0,
+      next: 'The first row is done already. Leave rows out, or give more, for those after.',
+    })
+    const later = await connectAgent(here.home, ['--max-credits', '9'])
+    expect(await later.call('run_status', { run: id })).toMatchObject({ status: 'stopped', next })
+    expect(await later.call('resume_run', { run: id, wait: 60 })).toMatchObject({ credits: 1, next })
+    const resumed = await later.call('resume_run', { run: id, rows: 2, wait: 60 })
+    expect(resumed).toMatchObject({ status: 'stopped', credits: 2, rows_asked: 2 })
+    expect(resumed.next).toMatch(/^The first 2 rows of 3 are done/)
+    expect(await call('run_file', { ...first, rows: undefined })).toMatchObject({
+      status: 'finished',
+      credits: 3,
+    })
+    const again = await call('run_file', first)
+    expect(again).toMatchObject({ status: 'finished', credits: 3 })
+    expect(again).not.toHaveProperty('next')
   })
 
   it('goes on with a flow that a budget ended, with what this server has left', async () => {

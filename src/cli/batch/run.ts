@@ -88,10 +88,12 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
     logReport(context, result)
     await showReport(context, result, command)
     const { run, report } = result
-    if (run.total > report.rows && !report.stopped)
-      context.notify(
-        `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows. Without --rows, the same command continues with the others.`,
-      )
+    if (run.total > report.rows && !report.stopped && !result.wasFinished) {
+      const counted = `Looked up ${formatNumber(report.rows)} of ${formatNumber(run.total)} rows.`
+      // What resumes a run by its id keeps the number that the run has.
+      const how = command.run ? 'With a higher --rows, it' : 'Without --rows, the same command'
+      context.notify(`${counted} ${how} continues with the others.`)
+    }
     return exitOfSignal(result.signal) ?? exitCodeOf(report, choices.failOn)
   })
 }

@@ -30,7 +30,8 @@ describe('--rows', () => {
     await here.enrich('--rows 6 --max-credits 2')
     expect(await charged()).toBe(2)
     const [run] = await here.runs()
-    await here.run(`runs resume ${run?.id ?? ''} --max-credits 100`)
+    const { stderr } = await here.run(`runs resume ${run?.id ?? ''} --max-credits 100`)
+    expect(stderr).toContain('Looked up 6 of 20 rows. With a higher --rows, it continues with the others.')
     expect([written().length, await charged()]).toEqual([6, 6])
     await here.run(`runs resume ${run?.id ?? ''} --rows 20`)
     expect([written().length, await charged()]).toEqual([20, 20])
@@ -39,7 +40,7 @@ describe('--rows', () => {
   it('larger than the file finishes the run, and of a finished run writes the first rows again', async () => {
     await here.enrich('--rows 500')
     expect(await here.runs()).toMatchObject([{ status: 'finished', done: 20 }])
-    await here.enrich('--rows 4')
+    expect((await here.enrich('--rows 4')).stderr).not.toContain('continues with the others')
     expect([written().length, await charged()]).toEqual([4, 20])
     expect(await here.runs()).toMatchObject([{ status: 'finished' }])
   })

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { ApiError } from '../../../api/calls/errors.js'
 import { operations } from '../../../api/operations/table.js'
 import { parseJson } from '../../../api/values/json.js'
+import { withoutUndefined } from '../../../api/values/objects.js'
 import type { StepCount } from '../../../flows/chain.js'
 import { flowOperation, stepsOf } from '../../../flows/run.js'
 import type { Run, StateCount } from '../../../runs/journal/runs.js'
@@ -172,10 +173,10 @@ export const showCommand: CommandFactory = ({ command }) =>
       const source = sourceOfRun(run) ?? null
       const { costsAtVendors } = await import('../../batch/vendor-costs.js')
       const vendors = await costsAtVendors(context, run.id, records)
-      const { sample } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
+      const { sample, rows } = (parseJson(run.request) as Partial<RecordedRequest>).choices ?? {}
       const shown = {
         ...view,
-        ...(sample === undefined ? {} : { sample }),
+        ...withoutUndefined({ sample, rows_asked: rows }),
         profile,
         credits_reserved: reserved,
         file_sha256: fileHash,
