@@ -359,7 +359,8 @@ describe('prospect flow run', () => {
     let onRequest = () => {}
     const vendor = closeAfterTest(await fakeVendor(undefined, () => onRequest()))
     const dns = closeAfterTest(await vendorNames())
-    await addProvider(here, fakeFile(vendor.origin))
+    // What the killed one had asked is waited for as long as an answer may take.
+    await addProvider(here, fakeFile(vendor.origin, 'acmemail', '20s'))
     const rows = Array.from(
       { length: 24 },
       (_, at) => `Ada,Ka${String.fromCharCode(97 + at)},acme.example,${at}`,

@@ -11,7 +11,7 @@ import { launch, prospect } from '../support/processes.js'
 import { addProvider, vendorNames } from '../support/vendors.js'
 
 const dns = perFile(vendorNames)
-const rows = tries(300, 600)
+const rows = tries(150, 600)
 
 /** A request about people, by their last names; or a poll, which is about none. */
 interface Asked {
