@@ -143,7 +143,7 @@ const runOptions = optionRows({
   noOutward: ['', 'refuse a flow that starts programs, or sends rows to addresses or a CRM'],
   fresh: ['', 'start a new run instead of resuming; paid answers are reused'],
   retryUnknown: ['', 'retry rows whose call may have been charged without an answer'],
-  concurrency: ['<n>', 'rows of a step to look up at the same time (default: 128)', positiveWhole],
+  concurrency: ['<n>', 'rows of a step to look up at the same time (default: 192)', positiveWhole],
   ...engineOptions,
   ...sharing,
   ...vendorOptions,
