@@ -16,11 +16,14 @@ const serve = async (...what: Parameters<typeof serves>) => {
   return there
 }
 
-const run = (line: string) =>
+const run = (line: string, onWait = () => {}) =>
   here.run(line, {
     env: { PROSPECT_BASE_URL: there.baseUrl, PROSPECT_API_KEY: there.key },
     // Only what a rate limit asks for is waited in full.
-    sleep: (ms, signal) => pause(ms === 1_000 ? ms : ms / 20, undefined, signal && { signal }),
+    sleep: (ms, signal) => {
+      onWait()
+      return pause(ms === 1_000 ? ms : ms / 20, undefined, signal && { signal })
+    },
   })
 
 describe('waiting for a prospect server', () => {
@@ -138,10 +141,7 @@ describe('a job that is not done in time', () => {
 
   it('exits 130 on Ctrl-C, and suggests how to read the search later', async () => {
     await serve(2, 0, '--no-worker')
-    const running = run(`leads extract ${url} --wait`)
-    while (here.signals.listenerCount('SIGINT') === 0) await new Promise((done) => setImmediate(done))
-    setTimeout(() => here.signals.emit('SIGINT'), 200)
-    const { code, stderr } = await running
+    const { code, stderr } = await run(`leads extract ${url} --wait`, () => here.signals.emit('SIGINT'))
     expect([code, stderr]).toEqual([130, expect.stringContaining('prospect searches get')])
   })
 })
