@@ -36,10 +36,8 @@ export function mostCredits(operation: Operation, fields: Fields): number | null
 }
 
 /** The same for a request that may lack fields. Defaults of the schema count: an omitted limit can have a price. */
-export function maxCreditsOf(operation: Operation, { input: schema }: RequestShape, input: Input) {
-  const parsed = schema.safeParse(input)
-  return mostCredits(operation, parsed.success ? parsed.data : input)
-}
+export const maxCreditsOf = (operation: Operation, { input: schema }: RequestShape, input: Input) =>
+  mostCredits(operation, schema.safeParse(input).data ?? input)
 
 /**
  * Returns what of a request so many credits pay for, of which it can cost `most`: all of it, or with a lower `limit`.

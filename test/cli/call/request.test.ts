@@ -39,9 +39,11 @@ describe('missing required fields', () => {
       ])
   })
 
-  it('leaves a missing field of --input to the API', async () => {
+  it('leaves a missing field of --input to the API, also where the price of the request is asked for', async () => {
     const { code, json } = await here.run('personas create --input -', { stdin: '{}' })
     expect([code, json]).toEqual([7, { error: 'Missing required keys: name' }])
+    const quote = await here.run('accounts enrich --bulk --input - --dry-run', { stdin: '{}' })
+    expect([quote.code, quote.json]).toMatchObject([0, { body: {}, price: { min: 0, max: 1 } }])
   })
 })
 
