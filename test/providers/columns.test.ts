@@ -106,6 +106,35 @@ output: { csv: flow.csv, columns: [last_name, email] }
     expect(vendor.asked).toEqual(['/person King EMEA -', '/email King EMEA of North'])
   })
 
+  it('makes no other questions of companies that differ in one with which it only verifies addresses', async () => {
+    const vendor = await regionVendor()
+    await here.run('init')
+    await addProvider(
+      here,
+      `name: acme
+base_url: ${vendor.origin}
+auth: { header: X-API-KEY }
+kinds:
+  company:
+    needs: [[domain]]
+    request: { get: /company, query: { name: "{domain}" } }
+    outcomes: [{ when: "body.name != null", is: found }]
+    result: { name: body.name }
+    cost: { found: 1 }
+  verify:
+    needs: [[email]]
+    request: { get: /verify, query: { name: "{email}", region: "{input.Region}" } }
+    outcomes: [{ when: "status == 200", is: found }]
+    result: { email_status: body.email }
+    cost: { found: 1 }
+`,
+    )
+    here.write('companies.csv', 'domain,region\nacme.example,EMEA\nacme.example,APAC\n')
+    expect((await here.run('accounts enrich --csv companies.csv -o out.csv --yes', env())).code).toBe(0)
+    expect(vendor.asked).toEqual(['/company acme.example - -'])
+    expect(here.rows('out.csv').map(({ _source }) => _source)).toEqual(['lookup', 'duplicate'])
+  })
+
   it('is not asked about rows that lack one that it needs, which is said', async () => {
     const vendor = await ready(', input.Region')
     people('Ada,King,acme.example,EMEA,North', 'Ada,Reed,acme.example,,North')

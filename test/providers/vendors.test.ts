@@ -1221,8 +1221,8 @@ describe('two processes that have one question to a vendor', () => {
     onTestFinished(() => here.remove())
     await here.run(['init'])
     const refusing = fakeFile(origin, 'vendor1')
-      .replace('body.success == true', 'status == 402')
-      .replace('{ when: "item.phone', '{ when: "status == 402", is: failed }, { when: "item.phone')
+      .replace('body.success == true', 'status == 400')
+      .replace('{ when: "item.phone', '{ when: "status == 400", is: failed }, { when: "item.phone')
     await addProvider(here, `max_cost_per_day: 10\n${refusing}`)
     const lookUp = (more: string) =>
       here.run(
@@ -1234,7 +1234,7 @@ describe('two processes that have one question to a vendor', () => {
     // A lookup of its own: an equal one would wait for the first, and ask nobody.
     const other = lookUp('--refresh')
     await until(() => polls.length === 2)
-    for (const response of polls) response.writeHead(402).end('{}')
+    for (const response of polls) response.writeHead(400).end('{}')
     for (const { stdout, stderr } of [await one, await other])
       expect(stdout + stderr).toContain('vendor1 (failed)')
     const store = await openEngineDatabase(join(here.home, 'engine.db'))

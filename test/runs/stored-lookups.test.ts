@@ -124,6 +124,20 @@ describe.each(states())('single lookups of a process that stays, in %s', (_, ope
     expect([refused.keys(), next.keys()]).toEqual([[], killed.keys()])
   })
 
+  it('wait for what a killed process has under way at the target, and for nobody else', async () => {
+    const { begin } = await machine()
+    const busy = reply(409, { code: 'idempotency_in_progress' })
+    const killed = begin(() => never)
+    void killed.ask('acme.example')
+    await expect.poll(() => killed.keys().length).toBe(1)
+    killed.kill()
+    const next = begin((input) => (next.asked().length % 2 === 1 ? busy : found(input)))
+    expect((await next.ask('acme.example')).status).toBe(200)
+    expect(next.keys()).toEqual([killed.keys()[0], killed.keys()[0]])
+    expect((await next.ask('bolt.example', { idempotencyKey: 'of-another-client' })).status).toBe(409)
+    expect(next.asked().slice(2)).toEqual([['bolt.example', 'of-another-client']])
+  })
+
   it('go on under the key of a client whose proxy was killed, whoever asks next', async () => {
     const { begin } = await machine()
     for (const [at, idempotencyKey] of ['550e8400-e29b-41d4-a716-446655440000', 'order-7', 'x'].entries()) {

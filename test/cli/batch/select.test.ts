@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { machine } from '../../support/command.js'
+import { ends, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 
 const here = perTest(machine)
@@ -152,6 +152,37 @@ describe('--only new and changed', () => {
       true,
       ['Record ID', '5'],
     ])
+  })
+
+  it('refuses to compare with a run that has not finished, or was of another operation', async () => {
+    await enrich('--max-credits 1')
+    const runs = ['no-such-run', await last()]
+    await here.run('accounts stack --csv companies.csv -o stack.csv --yes')
+    runs.push(await last())
+    expect(new Set(runs).size).toBe(3)
+    for (const run of runs)
+      await ends(
+        compare(`--only new --since ${run}`),
+        2,
+        `--since: ${run} is no finished run of this operation`,
+      )
+    expect(await here.json('runs list')).toHaveLength(2)
+  })
+
+  it('compares with the last run that began as long ago as --since says, and not with a later one', async () => {
+    const begun = Date.now()
+    const ago = (ms: number, options = '') =>
+      here.run(
+        `accounts enrich --csv companies.csv -o out.csv --columns "Record ID" --yes --max-age 30d ${options}`,
+        { clock: { now: () => begun + ms } },
+      )
+    await ends(ago(0), 0)
+    write('companies.csv', [read('companies.csv').trimEnd(), '5,hooli.example'])
+    const week = 7 * 86_400_000
+    await ends(ago(week - 1, '--only new --since 7d'), 0)
+    expect(rows()).toEqual(['Record ID', '1', '2', '3', '4', '5'])
+    await ends(ago(week, '--only new --since 7d'), 0)
+    expect(rows()).toEqual(['Record ID', '5'])
   })
 
   it('keeps the run that it is compared with where it is resumed', async () => {

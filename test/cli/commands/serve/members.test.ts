@@ -248,12 +248,20 @@ describe('what a proxy refuses at the end of a rate window', () => {
     expect(statuses.filter((status) => status === 429)).toEqual([])
   })
 
-  it('passes on the 429 of a window that is full for longer, without asking the server', async () => {
+  it('passes on the 429 of a window that is full for longer, without reading the request or asking the server', async () => {
     const { bench, proxy } = await team()
     await bench.admin.setPlan('free')
     const list = () => ask({ baseUrl: proxy.baseUrl, key: proxy.key }, '/lists')
     expect((await list()).status).toBe(200)
     const { status, headers } = await list()
     expect([status, Number(headers.get('retry-after')) > 1]).toEqual([429, true])
+    // What is wrong with a request is not even read.
+    const create = (body: string) => {
+      const headers = { 'x-api-key': proxy.key, 'content-type': 'application/json' }
+      return fetch(`${proxy.baseUrl}/lists`, { method: 'POST', headers, body })
+    }
+    const one = { name: 'A', companies: [{ domain: 'known.example' }] }
+    const created = [await create(JSON.stringify(one)), await create('{')]
+    expect(created.map((reply) => reply.status)).toEqual([201, 429])
   })
 })

@@ -51,19 +51,19 @@ function inState(here: Pick<Machine, 'path'>, from: string, what = 'state'): num
 }
 
 /** Two members behind a proxy of such a server. */
-async function team(options = '') {
+async function team(options = '', ...before: readonly string[]) {
   const server = await serverOfTwo()
   const proxy = await proxyOf(server, options, async (one) => {
-    await one.run('engine members add you@localhost')
+    for (const line of ['engine members add you@localhost', ...before]) await ends(one.run(line), 0)
   })
   const key = await proxy.machine.newKey('you@localhost')
-  const before = await server.machine.balance()
+  const balance = await server.machine.balance()
   return {
     proxy,
     me: proxy as At,
     you: { baseUrl: proxy.baseUrl, key } as At,
     work: () => ends(server.machine.run('engine jobs run'), 0),
-    spent: async () => before - (await server.machine.balance()),
+    spent: async () => balance - (await server.machine.balance()),
   }
 }
 
@@ -356,6 +356,22 @@ describe('work that members of a proxy start', () => {
     expect(await spent()).toBe(12)
   })
 
+  it('gives them one at a proxy that takes no stored answer, too', async () => {
+    const { me, work, spent } = await team('', 'config set max_age 0', 'suppress add closed.example')
+    const { enrichment_type, ...contact } = ann
+    const contacts = [{ ...contact, domain: 'closed.example' }, contact]
+    const { json } = await ask(me, '/contacts/bulk_enrich', { contacts, enrichment_type })
+    await work()
+    expect((await ask(me, `/contacts/${json<Several>().enrichment_id}`)).json()).toMatchObject({
+      finished: 2,
+      contacts: [
+        { message: 'The answer is about somebody who is suppressed' },
+        { email: 'ann@acme.example' },
+      ],
+    })
+    expect(await spent()).toBe(3)
+  })
+
   it('refuses an idempotency key for another request, whatever of the first one was paid before', async () => {
     const { me, you, work, spent } = await team()
     const { enrichment_type, ...contact } = ann
@@ -507,14 +523,16 @@ describe('work that members of a proxy start', () => {
   it('is started once by a proxy that is killed before it has heard that it was accepted', async () => {
     const { server, here, me, you, serve, before } = await killable('contacts.enrich')
     const first = await serve()
-    const lost = submit(me, {}, { 'idempotency-key': 'mine' }).catch(() => 'lost')
+    const asked = () => submit(me, { custom: { row: 1 } }, { 'idempotency-key': 'mine' })
+    const lost = asked().catch(() => 'lost')
     await until(() => inState(server.machine, 'enrichments', 'engine') === 1)
     first.server.kill('SIGKILL')
     expect(await lost).toBe('lost')
     const proxy = await serve()
     onTestFinished(async () => void (await proxy.stop()))
-    const yours = await submit(you)
-    const mine = await submit(me, {}, { 'idempotency-key': 'mine' })
+    const yours = await submit(you, { custom: { row: 2 } })
+    const mine = await asked()
+    expect([yours.custom, mine.custom]).toEqual([{ row: 2 }, { row: 1 }])
     expect(inState(server.machine, 'enrichments', 'engine')).toBe(1)
     await ends(server.machine.run('engine jobs run'), 0)
     for (const [at, job] of [
