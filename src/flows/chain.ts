@@ -145,7 +145,7 @@ export async function lookupFor(
     )
   // A search is about nobody: the same one is the same lookup.
   const isSearch = step.place === 'records'
-  const identityFor = identityOf(request.operation)
+  const identityFor = identityOf(request.operation, request.shape)
   const identity = isSearch ? (input: Input) => `search ${toCanonicalJson(input)}` : identityFor
   const lookup = withEarlierRows(create)
   return {

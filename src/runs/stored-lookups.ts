@@ -251,7 +251,7 @@ export function createSingleLookups(ports: SingleLookupPorts) {
     const shape = row && (await shapeOf(id))
     const read = shape && readFields(id, shape, input)
     if (!read) return undefined
-    const identity = identityOf(row)(read)
+    const identity = identityOf(row, shape)(read)
     if (identity === undefined) return undefined
     const hash = hashNumber(hashOf(identity))
     const otherHashes = otherHashesOf(row)(read, identity)

@@ -904,6 +904,36 @@ describe('prospect mcp', () => {
     expect(await spent()).toBe(6)
   })
 
+  it('pays nothing for one that a file has paid for, nor a file for it, also with options as they are anyway', async () => {
+    write('list.csv', 'domain\nacme-robotics.example\n')
+    const { call } = await connectAgent(here.home, ['--max-credits', '60'])
+    const file = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
+    await call('run_file', file)
+    const reused = { _source: 'reused', _credits: 0 }
+    expect(await call('accounts_enrich', { domain: 'acme-robotics.example' })).toMatchObject(reused)
+    expect(await call('accounts_enrich', { domain: 'acme-robotics.example', live: true })).toMatchObject(
+      reused,
+    )
+    expect(await spent()).toBe(1)
+    // A snapshot is another answer.
+    expect(
+      await call('accounts_enrich', { domain: 'acme-robotics.example', live: false }),
+    ).not.toHaveProperty('_source')
+    const url = 'https://www.network.example/in/lenya-hertel-0000'
+    await call('contacts_enrich_sync', {
+      network_url: url,
+      enrichment_type: ['email', 'phone'],
+      phone_type: 'all',
+    })
+    const before = await spent()
+    write('people.csv', `network_url\n${url}\n`)
+    const people = { ...file, operation: 'contacts_enrich', file: 'people.csv', output: 'people-out.csv' }
+    expect(
+      await call('run_file', { ...people, values: { enrichment_type: ['email', 'phone'] } }),
+    ).toMatchObject({ status: 'finished', credits: 0 })
+    expect(await spent()).toBe(before)
+  })
+
   it('says of a text that it is no table, and names no options that its tools do not have', async () => {
     const { refused } = await connectAgent(here.home, [], { usual: true })
     write(

@@ -1,7 +1,10 @@
+import type * as z from 'zod'
+import type { Shape } from '../../api/areas/shapes.js'
 import { columnsField, type Input, withoutColumns } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
+import { kindOf } from '../../api/validation/coerce.js'
 import { toJson } from '../../api/values/json.js'
 import { getOrMake, isObject } from '../../api/values/objects.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
@@ -104,7 +107,7 @@ export function createLookup(
   )
   const hasTypes = Object.hasOwn(shape.input.shape, 'enrichment_type')
   const toSent = (input: Input): Input => (hasTypes ? reduceTypes(input) : input)
-  const identity = identityOf(operation)
+  const identity = identityOf(operation, shape)
   /** The rows that are remembered, and by the lines where they begin what others say of the people of those that are complete. */
   let remembered: { readonly line: number; readonly own: Input; person: Input; keys: readonly Key[] }[] = []
   const completions = new Map<number, Input>()
@@ -243,9 +246,12 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
 }
 
 /** Returns what identifies a paid lookup: whom a row is about, where that is not known yet, and its options. */
-export function identityOf(operation: Operation): (input: Input, subject?: string) => string | undefined {
+export function identityOf(
+  operation: Operation,
+  shape?: Pick<Shape, 'input'>,
+): (input: Input, subject?: string) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
-  const optionsOf = optionsText(subject)
+  const optionsOf = optionsText(subject, shape)
   const subjectOf = subjects[subject]
   return (input, identity = subjectOf(input)) => {
     const options = optionsOf(input)
@@ -254,12 +260,22 @@ export function identityOf(operation: Operation): (input: Input, subject?: strin
 }
 
 /** Returns what an identity has of the options of a row, with a space before it; an empty text without options. */
-function optionsText(subject: Identity): (input: Input) => string {
+function optionsText(subject: Identity, shape?: Pick<Shape, 'input'>): (input: Input) => string {
   // Fields that identify or describe a subject are no options.
   const descriptive = new Set([...identifying[subject], ...describing, 'country', 'country_code'])
+  const fields = Object.entries<z.ZodType>(shape?.input.shape ?? {})
+  const usual = new Map(
+    fields.flatMap(([name, schema]) => {
+      const { default: value } = kindOf(schema)
+      return value === undefined ? [] : [[name, toJson(value)]]
+    }),
+  )
+  // An option that is what it is without being given changes nothing, either.
+  const isUsual = (name: string, value: unknown) => usual.has(name) && usual.get(name) === toJson(value)
   return (input) => {
     const options: [string, unknown][] = []
-    for (const name in input) if (!descriptive.has(name)) options.push([name, input[name]])
+    for (const name in input)
+      if (!descriptive.has(name) && !isUsual(name, input[name])) options.push([name, input[name]])
     return options.length === 0 ? '' : ` ${toJson(options.sort(([a], [b]) => (a < b ? -1 : 1)))}`
   }
 }
