@@ -929,7 +929,7 @@ describe('prospect mcp', () => {
     write('people.csv', `network_url\n${url}\n`)
     const people = { ...file, operation: 'contacts_enrich', file: 'people.csv', output: 'people-out.csv' }
     expect(
-      await call('run_file', { ...people, values: { enrichment_type: ['email', 'phone'] } }),
+      await call('run_file', { ...people, values: { enrichment_type: ['phone', 'email'] } }),
     ).toMatchObject({ status: 'finished', credits: 0 })
     expect(await spent()).toBe(before)
   })

@@ -263,19 +263,23 @@ export function identityOf(
 function optionsText(subject: Identity, shape?: Pick<Shape, 'input'>): (input: Input) => string {
   // Fields that identify or describe a subject are no options.
   const descriptive = new Set([...identifying[subject], ...describing, 'country', 'country_code'])
-  const fields = Object.entries<z.ZodType>(shape?.input.shape ?? {})
-  const usual = new Map(
-    fields.flatMap(([name, schema]) => {
-      const { default: value } = kindOf(schema)
-      return value === undefined ? [] : [[name, toJson(value)]]
-    }),
+  const kinds = Object.entries<z.ZodType>(shape?.input.shape ?? {}).map(
+    ([name, schema]) => [name, kindOf(schema)] as const,
   )
+  const usual = new Map(
+    kinds.flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, toJson(value)]])),
+  )
+  const sets = new Set(kinds.flatMap(([name, { item }]) => (item?.type === 'enum' ? [name] : [])))
+  /** Words of a list, such as types of enrichment, come in one order. */
+  const ordered = (name: string, value: unknown) =>
+    Array.isArray(value) && value.length > 1 && sets.has(name) ? value.toSorted() : value
   // An option that is what it is without being given changes nothing, either.
   const isUsual = (name: string, value: unknown) => usual.has(name) && usual.get(name) === toJson(value)
   return (input) => {
     const options: [string, unknown][] = []
     for (const name in input)
-      if (!descriptive.has(name) && !isUsual(name, input[name])) options.push([name, input[name]])
+      if (!descriptive.has(name) && !isUsual(name, input[name]))
+        options.push([name, ordered(name, input[name])])
     return options.length === 0 ? '' : ` ${toJson(options.sort(([a], [b]) => (a < b ? -1 : 1)))}`
   }
 }
