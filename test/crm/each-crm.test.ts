@@ -4,6 +4,7 @@ import { connect, type OpenedCrm, openers, type Size } from '../support/crm/each
 import { perTest } from '../support/each.js'
 import { random } from '../support/killed-batch.js'
 import { launch, prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 
 const own = perTest(machine)
 
@@ -74,8 +75,8 @@ describe.each(each)('a push to %s', (crm) => {
   })
 
   it('stores nobody again who was forgotten and is suppressed, and makes nobody of them twice', async () => {
+    await loadSample(own.home)
     const fake = await connected(crm, { contacts: 5, companies: 2 })
-    await own.run('data sample')
     const [person] = fake.people.live()
     const email = fake.emailOf(person?.fields ?? {}) ?? ''
     own.write('people.csv', `first_name,last_name,email,title\nAda,Lovelace 0,${email},Countess\n`)

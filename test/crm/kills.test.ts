@@ -5,6 +5,7 @@ import { seededPerson } from '../support/crm/records.js'
 import { tries } from '../support/effort.js'
 import { random } from '../support/killed-batch.js'
 import { launch, prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 
 /** Kills in all, over the three CRMs: as many as `PROSPECT_TEST_KILLS` says with `--long`. */
 const kills = tries(6, Number(process.env.PROSPECT_TEST_KILLS ?? 60))
@@ -89,8 +90,8 @@ describe.each(Object.keys(openers) as (keyof typeof openers)[])(
         const own = machine()
         const fake = await openers[crm]({ contacts, companies, ...hard[crm](round) })
         try {
+          await loadSample(own.home)
           await connect(own, fake, ...(hasKey(crm, round) ? ['--create-key'] : []))
-          await own.run('data sample')
           await own.run(['suppress', 'add', out])
           await own.run(['suppress', 'add', emailOf(suppressed)])
           own.write('people.csv', `${rows}\n`)

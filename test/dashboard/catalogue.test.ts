@@ -68,7 +68,7 @@ describe.skipIf(hasNoBrowser)('the catalogue', () => {
 
   it('finds the companies of a preview in its order, and pages through all of them', async () => {
     const page = await full.open('catalogue')
-    const sizes = ['1-10', '11-50', '51-200', '201-500', '501-1000']
+    const sizes = ['201-500', '501-1000']
     await page.getByRole('listbox', { name: 'Company sizes' }).selectOption(sizes)
     await page.getByRole('button', { name: 'Search' }).click()
     await page.getByRole('region', { name: 'Companies', exact: true }).waitFor()

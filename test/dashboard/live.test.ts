@@ -1,22 +1,22 @@
-import { existsSync } from 'node:fs'
+import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { hasNoBrowser } from '../support/browser.js'
 import { perFile } from '../support/each.js'
 import { isLong } from '../support/effort.js'
-import { freshSchema } from '../support/postgres.js'
+import { newFolder } from '../support/new-folder.js'
 import { launch, prospect } from '../support/processes.js'
-import { loadSample } from '../support/sample.js'
+import { loadSample, sampledDatabase } from '../support/sample.js'
 import { serveDashboard } from './dashboard.js'
 
 describe.skipIf(hasNoBrowser).each(['SQLite', 'PostgreSQL'] as const)('a page on %s', (database) => {
-  const schema = database === 'PostgreSQL' ? perFile(freshSchema) : undefined
-  const envOf = () => (schema ? { PROSPECT_DATABASE_URL: schema.url } : {})
-  const here = perFile(() =>
-    serveDashboard(({ home, run }) => (schema ? run('data sample', { env: envOf() }) : loadSample(home)), {
-      env: envOf(),
-    }),
-  )
+  const home = perFile(newFolder)
+  const shared = database === 'PostgreSQL' ? perFile(() => sampledDatabase(home.path)) : undefined
+  const envOf = () => (shared ? { PROSPECT_DATABASE_URL: shared.url } : {})
+  const here = perFile(async () => {
+    if (!shared) await loadSample(home.path)
+    return serveDashboard((made) => cpSync(home.path, made.home, { recursive: true }), { env: envOf() })
+  })
 
   /** Runs a command in a process of its own. */
   const run = async (...argv: string[]) => {

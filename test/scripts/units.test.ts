@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { newFolder } from '../support/new-folder.js'
 import { launch, launchServer, prospect } from '../support/processes.js'
+import { loadSample } from '../support/sample.js'
 
 const unit = (name: string) =>
   readFileSync(join(import.meta.dirname, '../../deploy', name), 'utf8').replaceAll('\\\n', ' ')
@@ -55,7 +56,7 @@ it('prospect-enrich.service enriches its file with an exit code that it names a 
     0,
     ...(/SuccessExitStatus=(.*)/.exec(unit('prospect-enrich.service'))?.[1] ?? '').split(' ').map(Number),
   ]
-  expect((await run('data', 'sample')).exitCode).toBe(0)
+  await loadSample(folder.path)
   writeFileSync(folder.at('companies.csv'), 'name,domain\nAcme,acme.example\nNobody,\n')
   for (const night of [1, 2]) {
     const { exitCode, stderr } = await run(...words)
