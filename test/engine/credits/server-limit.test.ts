@@ -111,15 +111,19 @@ describe('a member with a weekly limit of 1', () => {
    * Sends lookups to a server that answers with the given statuses, each under a key, `everyMs` apart. Returns what the member
    * got.
    */
-  async function send(statuses: readonly (number | ConnectionLost)[], keys: readonly string[], everyMs = 0) {
+  async function send(
+    statuses: readonly (number | Partial<Reply> | ConnectionLost)[],
+    keys: readonly string[],
+    everyMs = 0,
+  ) {
     const { bench, member, layer } = await limited(1)
     const answers = statuses.values()
     const caller = layer(
       answering((id) => {
         if (id === 'credits.show') throw new ConnectionLost('lost', false)
-        const status = answers.next().value ?? 500
-        if (status instanceof ConnectionLost) throw status
-        return { status, credits: status === 200 ? 1 : 0 }
+        const given = answers.next().value ?? 500
+        if (given instanceof ConnectionLost) throw given
+        return typeof given === 'number' ? { status: given, credits: given === 200 ? 1 : 0 } : given
       }),
     )
     const got: number[] = []
@@ -149,6 +153,14 @@ describe('a member with a weekly limit of 1', () => {
     expect(spent).toEqual([{ server, spent: 1 }])
     expect(await send([lost(false), 422], ['one', 'other'])).toEqual([0, 422])
     expect(spent).toEqual([])
+  })
+
+  it.each([
+    ['whose outcome is unknown', { status: 504, credits: 0, unknown: true }],
+    ['whose answer cannot be used', { status: 200, credits: 0, unusable: 'is no JSON' }],
+  ] as const)('pays for a call %s', async (_, reply) => {
+    expect(await send([reply, 200], ['one', 'other'])).toEqual([reply.status, 403])
+    expect(spent).toEqual([{ server, spent: 1 }])
   })
 
   it('is told where credits are bought as the server says it, and by no link that the server did not send', async () => {
