@@ -47,6 +47,24 @@ const onLines = (work: string) =>
     })`
 
 describe('prospect flow run', () => {
+  it('is listed with the runs of its steps, which say whose they are, so that no sum counts them twice', async () => {
+    companies()
+    await run()
+    here.write('one.csv', 'domain\ncompany-0.example\n')
+    await here.run('accounts enrich --csv one.csv -o done.csv')
+    const listed =
+      await here.json<{ id: string; operation: string; flow?: string; credits: number }[]>('runs list')
+    const [flow] = listed.filter(({ operation }) => operation === 'flow')
+    const steps = listed.filter((one) => one.flow !== undefined)
+    expect(steps.map((one) => one.flow)).toEqual([flow?.id, flow?.id, flow?.id])
+    const sum = (some: readonly { credits: number }[]) => some.reduce((all, { credits }) => all + credits, 0)
+    expect(sum(steps)).toBe(flow?.credits)
+    const ledger = await here.json<{ credits: number }[]>('ledger --by operation')
+    expect(sum(listed.filter((one) => one.flow === undefined))).toBe(sum(ledger))
+    const { stdout } = await here.run('runs list --format table')
+    expect(stdout.split(flow?.id ?? '')).toHaveLength(5)
+  })
+
   it('passes rows through its steps, and writes them again for nothing when it has finished', async () => {
     companies()
     const { code, stderr } = await run()

@@ -43,9 +43,9 @@ export const runsCommand: CommandFactory = ({ command, group }) =>
           return Promise.all((await records.runs.list()).map((run) => toRunView(context, run, records)))
         },
         {
-          columns: ['id', 'operation', 'file', 'status', 'rows', 'done', 'credits', 'started_at'],
+          columns: ['id', 'operation', 'flow', 'file', 'status', 'rows', 'done', 'credits', 'started_at'],
           optional: ['rows', 'operation', 'started_at'],
-          ids: ['id'],
+          ids: ['id', 'flow'],
           empty: 'There are no runs yet.',
         },
       ),
@@ -120,9 +120,12 @@ export async function toRunView(
 ) {
   const isStopped = run.status === 'running' && !(await isRunning(context, run, records.locks))
   const isPiped = run.file.startsWith(join(runsFolder(context), '/'))
+  const { choices } = parseJson(run.request) as Partial<RecordedRequest>
   return {
     id: run.id,
     operation: run.operation,
+    // That of a step has the flow whose credits have its own.
+    ...withoutUndefined({ flow: choices?.flow }),
     file: isPiped ? '-' : run.file,
     output: run.output,
     target: shownTarget(run.target),
