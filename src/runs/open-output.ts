@@ -22,6 +22,7 @@ import {
   createWriter,
   csvRejects,
   isWorkbookName,
+  keepChanged,
   keepPartial,
   nodeFiles,
   type Rejects,
@@ -69,7 +70,8 @@ export async function openOutput(
       files.push({ path: resolve(cwd, one), isWhole: isWhole && one === path })
   if (path !== null && !(await isOwn(path))) await keepPartial(path, ports.notify)
   // Of what cannot be opened nothing is left behind.
-  const open = () => openRejects(ports, rejectsPath, table, choices, signal)
+  const isOwnRejects = rejectsPath !== undefined && (await isOwn(resolve(cwd, rejectsPath)))
+  const open = () => openRejects(ports, rejectsPath, table, choices, signal, isOwnRejects)
   const named = choices.rejects === undefined ? undefined : await open()
   const sink =
     path === null
@@ -183,7 +185,7 @@ export async function openRejectsOf(
   return openRejects(ports, rejects, table, choices)
 }
 
-type FilePorts = Pick<RunPorts, 'openFile' | 'claimFile'>
+type FilePorts = Pick<RunPorts, 'openFile' | 'claimFile' | 'notify'>
 type RejectsChoices = Pick<InputChoices, 'raw' | 'rejects'>
 
 async function openRejects(
@@ -192,10 +194,25 @@ async function openRejects(
   table: Table,
   choices: RejectsChoices,
   signal?: AbortSignal,
+  isOwn = false,
 ): Promise<Rejects | undefined> {
   if (path === undefined) return undefined
   const sink = await ports.openFile(path, rejectsName(choices), signal)
-  return createRejects(sink, () => csvRejects(table, choices.raw))
+  const kept = isOwn ? keepingChanged(sink, ports.notify) : sink
+  return createRejects(kept, () => csvRejects(table, choices.raw))
+}
+
+/** Returns the sink of a file that this run wrote before: what somebody has corrected in it since is kept under another name. */
+function keepingChanged(sink: Sink, notify: RunPorts['notify']): Sink {
+  const { output, partial } = sink
+  if (output === undefined || partial === undefined) return sink
+  return {
+    ...sink,
+    async finish() {
+      await keepChanged(output, partial, notify)
+      await sink.finish()
+    },
+  }
 }
 
 const rejectsName = ({ rejects }: RejectsChoices): string =>

@@ -292,6 +292,32 @@ describe('rejects', () => {
     expect(caller.asked).toHaveLength(4)
   })
 
+  it('that somebody has corrected are kept when the same command writes them again, and only then', async () => {
+    const options = '-o out.csv --fields name'
+    const caller = companies()
+    await enrich(csv, options, { caller })
+    const written = here.read('out.rejects.csv')
+    const again = () => ends(enrich(csv, options, { caller }), 11)
+    expect((await again()).stderr).not.toContain('was changed')
+    for (const name of ['out.rejects.csv.1', 'out.rejects.csv.2']) {
+      expect(here.exists(name)).toBe(false)
+      here.write(
+        'out.rejects.csv',
+        written.replace(';;;=1', `;c.example;;${name}`).replace(";;;'=1", `;c.example;;${name}`),
+      )
+      const corrected = here.read('out.rejects.csv')
+      expect(corrected).toContain(name)
+      const at = here.path('out.rejects.csv')
+      expect((await again()).stderr).toContain(
+        `${at} was changed since it was written; it is kept as ${here.path(name)}`,
+      )
+      expect([here.read(name), here.read('out.rejects.csv')]).toEqual([corrected, written])
+    }
+    // Another run replaces it, as it does its output.
+    expect((await enrich(`${csv};;\n`, options, { caller })).stderr).not.toContain('was changed')
+    expect(here.exists('out.rejects.csv.3')).toBe(false)
+  })
+
   it('are grouped by a reason in the names of the columns, in the summary and --summary-json', async () => {
     const file = 'Website,Land\na.example,Narnia\n,DE\nb.example,Oz\nlong,DE,x\nc.example,DE\n'
     const { stderr } = await enrich(file, '--map country=Land --summary-json sum.json')

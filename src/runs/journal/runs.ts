@@ -116,7 +116,8 @@ const forgetSql = `UPDATE runs SET forgotten = 1, request = '{}', status = 'stop
 const addSql = `INSERT INTO runs (id, known_by, operation, target, profile, file, file_hash, request, output, total,
     started_at, fence, workspace, status)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running') RETURNING ${columns}`
-const lastWriter = 'output = ? ORDER BY coalesce(ended_at, started_at) DESC, number DESC LIMIT 1'
+const isWriter = '(output = ? OR EXISTS (SELECT 1 FROM run_files f WHERE f.run = runs.number AND f.path = ?))'
+const lastWriter = `${isWriter} ORDER BY coalesce(ended_at, started_at) DESC, number DESC LIMIT 1`
 const wholeSql = 'SELECT 1 AS one FROM run_files WHERE run = ? AND path = ? AND whole = 1'
 const addFileSql = `INSERT INTO run_files (run, path, whole) VALUES (?, ?, ?)
   ON CONFLICT (run, path) DO UPDATE SET whole = excluded.whole`
@@ -240,14 +241,10 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       return counts.sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state))
     },
     /** Returns the runs that wrote a file, and those that read it, newest first. */
-    ofFile: async (path: string) => {
-      const wrote =
-        '(output = ? OR EXISTS (SELECT 1 FROM run_files f WHERE f.run = runs.number AND f.path = ?))'
-      return {
-        wrote: await all(`AND ${wrote} ORDER BY number DESC`, path, path),
-        read: await all('AND file = ? ORDER BY number DESC', path),
-      }
-    },
+    ofFile: async (path: string) => ({
+      wrote: await all(`AND ${isWriter} ORDER BY number DESC`, path, path),
+      read: await all('AND file = ? ORDER BY number DESC', path),
+    }),
     /** Returns what is recorded of a row, counted from 0, with the answer of the row that it took; `undefined` for nothing. */
     lookupOf: async ({ number }: Pick<Run, 'number'>, row: number): Promise<RowLookup | undefined> => {
       const found = await driver.read((reads) => reads.get<RowLookup>(lookupSql, number, row))
@@ -270,7 +267,7 @@ export function runsOver(driver: Driver, fenceOf: (identityKey: string) => strin
       driver.read((connection) => readNumber(connection, validEmailsSql, number)),
     /** Whether a run is the one that wrote to a path last. */
     wroteLast: async (run: Pick<Run, 'number'> | undefined, output: string) =>
-      run !== undefined && (await one(lastWriter, output))?.number === run.number,
+      run !== undefined && (await one(lastWriter, output, output))?.number === run.number,
     /** Whether a run has rows whose outcome is recorded as unknown. */
     hasUnknown: async ({ number }: Run) =>
       (await driver.read((connection) => connection.get(unknownSql, number))) !== undefined,
