@@ -238,7 +238,7 @@ function facts(
     Balance: balance === null ? notSaid : isUnlimited(balance) ? '' : formatCredits(balance),
     'This week': isUnknown('weekly_allowance') ? notSaid : allowance === null ? '' : leftText(allowance),
     'Quotas left': quotasText(quote.quotas),
-    Budget: budget === null ? '' : leftText(budget),
+    Budget: budget === null ? '' : `${leftText(budget)}${spentText(quote)}`,
     Affordable: isFree && !quote.least_needed ? '' : affordableText(quote),
     Time: isUnknown('seconds') ? 'not known: the target does not say its plan' : timeText(quote),
   }
@@ -260,6 +260,10 @@ function storedText(
 }
 
 const notSaid = 'not known: the target does not say'
+
+/** Says what counts in the budget of a run that goes on. */
+const spentText = ({ spent_before: spent }: BatchQuote): string =>
+  spent === 0 ? '' : `; --max-credits counts the ${formatCredits(spent)} that this run has spent`
 
 const leftText = (credits: number): string => `${formatCredits(credits)} left`
 

@@ -52,6 +52,10 @@ describe('--max-credits', () => {
       expect((await here.enrich(`--max-credits ${most}`)).code).toBe(12)
       expect(await charged()).toBe(spent)
     }
+    const { stdout } = await here.enrich('--max-credits 357 --dry-run --format table')
+    expect(stdout).toMatch(
+      /^Budget +7 credits left; --max-credits counts the 350 credits that this run\s+has spent$/m,
+    )
   })
 
   it('does not count stored answers against --max-credits', async () => {
