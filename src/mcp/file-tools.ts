@@ -62,7 +62,9 @@ const batchFields = {
     .int()
     .min(1)
     .optional()
-    .describe('Only the first rows; a later call without it looks up the others'),
+    .describe(
+      'Only the first rows, also counting those that are not looked up; a later call without it looks up the others',
+    ),
   sample: z.int().min(1).optional().describe('Only so many rows, spread over the file'),
   skip_known: z
     .array(z.string().min(1))
@@ -132,7 +134,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
       const quote = ended.result as Fields | undefined
       if (quote?.lookups === undefined) return resultOf(ended) as Fields
       const problem = ended.problem ?? session.shortOf((quote as unknown as FileQuote).credits.max)
-      const next = nextOfQuote(quote, input.rows)
+      const next = nextOfQuote(quote, input)
       return withoutUndefined({ ...quote, server_budget: session.budget(), next, problem })
     },
   ),
@@ -396,7 +398,8 @@ function batchOf(name: string): Operation {
 }
 
 /** What is read of a quote. */
-interface FileQuote extends Readonly<Record<'rows' | 'rows_affordable' | 'done' | 'spent_before', number>> {
+interface FileQuote
+  extends Readonly<Record<'rows' | 'rows_affordable' | 'lookups' | 'done' | 'spent_before', number>> {
   readonly credits: { readonly max: number }
   readonly budget: number | null
   readonly least_needed: number | null
@@ -406,9 +409,10 @@ interface FileQuote extends Readonly<Record<'rows' | 'rows_affordable' | 'done' 
  * Returns what a quote leaves to say: how far its budget goes where it may not suffice, what its run has spent before, and that
  * the first rows, which are `asked` for, are done.
  */
-function nextOfQuote(quote: Fields, asked: number | undefined): string | undefined {
+function nextOfQuote(quote: Fields, { rows: asked }: BatchInput): string | undefined {
   const { rows, rows_affordable: affordable, ...more } = quote as unknown as FileQuote
   const { credits, budget, least_needed: least, spent_before: spent } = more
+  const isDone = rows === asked && more.done === rows
   const texts = [
     ...(least === null
       ? []
@@ -421,11 +425,32 @@ function nextOfQuote(quote: Fields, asked: number | undefined): string | undefin
       : [
           `Its run has spent ${spent}, which max_credits counts, too: ${spent + credits.max} suffices for all rows.`,
         ]),
-    ...(rows === asked && more.done === rows
-      ? [`${firstRows(rows, 'done already')} Leave rows out, or give more, for those after.`]
-      : []),
+    ...(isDone ? [`${firstRows(rows, 'done already')} Leave rows out, or give more, for those after.`] : []),
+    ...(more.lookups === 0 && !isDone ? [nothingToAsk(quote, rows === asked)] : []),
   ]
   return texts.length === 0 ? undefined : texts.join(' ')
+}
+
+/** The counts of rows that are not looked up, and what they are. */
+const unasked = {
+  done: 'done already',
+  in_store: 'answered by what is stored',
+  skipped: 'blank, or with a value already',
+  known: 'known',
+  suppressed: 'suppressed',
+  invalid: 'invalid',
+}
+
+/** Returns why no row of a quote is looked up, where others may come after these. */
+function nothingToAsk(quote: Fields, isPart: boolean): string {
+  const counts = Object.entries(unasked).flatMap(([name, what]) =>
+    Number(quote[name]) > 0 ? [`${quote[name]} ${what}`] : [],
+  )
+  const why = counts.length === 0 ? '' : `: ${counts.join(', ')}`
+  const others = isPart
+    ? ' rows counts the first rows of the file: leave it out, or give more, for those after.'
+    : ''
+  return `No row of these ${quote.rows} is looked up${why}.${others}`
 }
 
 /** Returns the lookup of each row of a file. Throws a Refusal for a value that the operation does not take. */
@@ -446,7 +471,8 @@ async function rowsCall(
     const wrong = shape.input.shape[field]?.safeParse(value).error?.issues[0]
     if (wrong) throw new Refusal('tools.value', { field, wrong: wrong.message })
   }
-  const { max_age: maxAge, only_missing: onlyMissing, skip_known: lists } = chosen
+  const { max_age: maxAge, only_missing: missing, skip_known: lists } = chosen
+  const onlyMissing = missing?.replace(/^([^=]*=\s*)"(.*)"\s*$/s, '$1$2')
   const skipKnown = lists && listsIn(session, 'skip_known', lists)
   const options = { csv, map: mapOf(map), sheet, rows, sample, maxAge, onlyMissing, skipKnown, ...others }
   return { operation, shape, input, rows: { options: withoutUndefined(options) }, globals }
@@ -583,6 +609,7 @@ async function statusOf(session: Session, id: string): Promise<Fields> {
   return withoutUndefined({
     ...view,
     output,
+    credits_now: session.runs.get(id)?.outcome?.spent,
     counts,
     problem: problem && withRows(session, id, problem, counts),
     // What it has been given and why it stopped is known only to who has started it.

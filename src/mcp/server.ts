@@ -36,8 +36,10 @@ const instructions =
   'To look up what a search finds, give the search an output, which is a file for quote_file and run_file. ' +
   'A lookup that finds nothing costs nothing. Names of functions, seniorities, industries, lists and countries stand for ids. ' +
   'Answers are JSON: a record, items of a list, or, of work that takes longer, status (finished, working), id, records, total, next. ' +
-  'A run has id, file, output, status (running, stopped, finished; failed where no row could be looked up), rows, done, credits, ' +
-  'and at its end counts, with without_result: which rows have no result, and why; or problem with error and hint. ' +
+  '_credits is what a paid call cost, whatever the record says of credits; found is false, with reason, where it found nothing. ' +
+  'A run has id, file, output, status (running, stopped, finished; failed where no row could be looked up), rows, done, credits ' +
+  '(all that it has cost), at its end credits_now (what the last call of run_file or resume_run cost), ' +
+  'and counts, with without_result: which rows have no result, and why; or problem with error and hint. ' +
   'A refusal has error, code and hint. ' +
   'The fields of records are in the document prospect://documents/output-columns.md.'
 
@@ -86,12 +88,11 @@ const serverFactory = (options: McpOptions) => (): Server => {
       const note = (text: string) => void notes.push(text)
       const call = { signal: context.mcpReq.signal, onStep: progressOf(context), note }
       const answer = await tool.run(session, params.arguments ?? {}, call)
-      const { problem } = answer as { readonly problem?: Report }
-      const result = problem ? { ...answer, problem: words.problem(problem) } : answer
+      const result = words.answer(answer)
       // The text has the exact digits of integers beyond 2^53, which the other form cannot have.
       const json = toJson(result)
       return {
-        content: [json, ...notes.map(words.textOf).filter((text) => text !== '')].map(toText),
+        content: [json, ...once(notes.map(words.noteOf))].map(toText),
         structuredContent: parseJson(json) as Fields,
       }
     } catch (error) {
@@ -151,7 +152,7 @@ function inToolWords(sentence: string, fields: ReadonlyMap<string, string>, tool
   const flags = [...own.matchAll(option)].map(([, flag = '']) => flag)
   if (own === sentence && own.includes('prospect ')) {
     if (/^see:? /i.test(own)) return undefined
-    return `For a person at a shell: ${own}`
+    return atShell + own
   }
   return flags.every((flag) => fields.has(flag)) ? named : undefined
 }
@@ -163,10 +164,26 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
     ...own,
     ...[['csv', 'file'] as const].filter(([, name]) => [...own.values()].includes(name)),
   ])
+  const isOfPairs = (name: string) =>
+    (properties as Readonly<Record<string, Fields>>)[name]?.type === 'object'
+  /** Writes an option with its value, such as `--map domain="Website"`, as the field of the tool. */
+  const withFields = (text: string) =>
+    text.replace(pair, (whole, flag: string, key: string, quoted?: string, plain = '') => {
+      const name = fields.get(flag)
+      if (name === undefined) return whole
+      const value = quoted ?? plain
+      return `${name}: ${JSON.stringify(isOfPairs(name) ? { [key]: value } : `${key}=${value}`).replace('":', '": ')}`
+    })
+  const sentencesOf = (text: string) => withFields(spelled(text)).split(/(?<=[.?!]) /)
   const textOf = (text: string) =>
-    spelled(text)
-      .split(/(?<=[.?!]) /)
+    sentencesOf(text)
       .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
+      .join(' ')
+  /** Returns a text without what only a person at a shell can do. */
+  const noteOf = (text: string) =>
+    sentencesOf(text)
+      .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
+      .filter((sentence) => !sentence.startsWith(atShell))
       .join(' ')
   const named = (text: string) =>
     text.replace(option, (_, flag: string) => fields.get(flag) ?? flag.replaceAll('-', '_'))
@@ -174,19 +191,45 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
     [...sentence.matchAll(option)].some(([, flag = '']) => !fields.has(flag))
   // What is wrong comes first; after it, options that it does not have are no help.
   const errorOf = (text: string) =>
-    spelled(text)
-      .split(/(?<=[.?!]) /)
+    sentencesOf(text)
       .flatMap((sentence, at) => (at > 0 && isAbsent(sentence) ? [] : [named(sentence)]))
       .join(' ')
-  const problem = (report: Report): Report => ({
+  const problemIn = (report: Report): Report => ({
     ...report,
     error: errorOf(report.error),
     hint: textOf(report.hint),
   })
-  return { textOf, problem }
+  /** Returns an answer of the tool; what its texts say stands in its words. */
+  const answer = (given: Fields): Fields => {
+    const { problem, hint, mapping } = given as Partial<Texts>
+    return {
+      ...given,
+      ...(problem && { problem: problemIn(problem) }),
+      ...(given.found === false && hint !== undefined && { hint: noteOf(hint) }),
+      ...(mapping?.notes && { mapping: { ...mapping, notes: once(mapping.notes.map(noteOf)) } }),
+    }
+  }
+  return { noteOf, problem: problemIn, answer }
 }
 
+/** What answers say in sentences. */
+interface Texts {
+  readonly problem: Report
+  readonly hint: string
+  readonly mapping: { readonly notes?: readonly string[] }
+}
+
+/** Returns texts without those that are empty, or that another one says and more. */
+const once = (texts: readonly string[]): readonly string[] =>
+  [...new Set(texts)].filter(
+    (text, _, all) => text !== '' && !all.some((other) => other !== text && other.startsWith(text)),
+  )
+
 const command = /prospect [a-z-]+(?: [a-z-]+)*/g
+/** Begins what is said to a caller that only a person can do. */
+const atShell = 'For a person at a shell: '
+
+const pair = /(?<![\w-])--([a-z][a-z-]*) ([\w.]+)=(?:"(.*?)"(?=[\s.,;)]|$)|([\w-]*))/g
 const option = /(?<![\w-])--([a-z][a-z-]*)/g
 const spelled = (text: string) => text.replace(/(?<![\w-])-o(?![\w-])/g, '--output')
 

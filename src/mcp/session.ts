@@ -59,7 +59,7 @@ export type Work = (given: {
   readonly log: CommandLog
 }) => Promise<Pick<Ended, 'exit' | 'result'>>
 
-interface Ended {
+export interface Ended {
   readonly exit: number
   readonly result: unknown
   readonly problem: Report | undefined

@@ -13,7 +13,15 @@ import { type Fields, isObject, withoutUndefined } from '../api/values/objects.j
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords, quotaWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
-import { CommandFailure, resultOf, type Session, type Started, type ToolCall, waitFor } from './session.js'
+import {
+  CommandFailure,
+  type Ended,
+  resultOf,
+  type Session,
+  type Started,
+  type ToolCall,
+  waitFor,
+} from './session.js'
 
 export interface Tool {
   readonly name: string
@@ -34,12 +42,17 @@ export const toolName = (id: OperationId): string => id.replace('.', '_')
 /** How long a call waits for work that takes longer, in milliseconds. */
 const waitMs = 30_000
 
-/** Most records of accepted work in an answer. */
-export const maxRecords = 100
+/** Most records of accepted work in an answer that has no pages. */
+const maxRecords = 100
+
+/** Most records of a search in an answer: a person and their company take 3,000 characters, and clients cut off long answers. */
+const pageSize = 10
 
 /** How a caller gets the records that an answer has no place for. */
-export const nextPage = (page: number): string =>
-  `Call run_status with this id and page: ${page} for the others.`
+const nextPage = (page: number): string =>
+  `Call run_status with this id and page: ${page} for more of them. For all in a file, give the search an output.`
+
+const pagesOf = (total: number): number => Math.ceil(total / pageSize)
 
 /** The tools that a model sees unless more are asked for: what most questions need, in the order in which they are listed. */
 export const usualTools: readonly string[] = [
@@ -242,9 +255,11 @@ async function answerOf(
 ): Promise<Fields> {
   if (!row.starts) {
     const ended = await started.ended
+    const nothing = foundNothing(row, ended)
+    if (nothing) return nothing
     started.notices.forEach(call.note)
     const body = resultOf(ended)
-    return Array.isArray(body) ? { items: body } : (body as Fields)
+    return { ...(Array.isArray(body) ? { items: body } : (body as Fields)), ...costOf(row, ended) }
   }
   return acceptedWork(session, row, started, waitMs, call, output)
 }
@@ -260,9 +275,11 @@ async function acceptedWork(
 ): Promise<Fields> {
   const isEnded = await waitFor(session, started, ms, call.signal, call.onStep)
   const ended = isEnded ? await started.ended : undefined
+  const id = (await started.id) ?? null
+  const nothing = ended && foundNothing(row, ended)
+  if (nothing) return { status: 'finished', id, ...nothing }
   started.notices.forEach(call.note)
   const body = ended && resultOf(ended)
-  const id = (await started.id) ?? null
   if (!ended) {
     if (id !== null)
       session.work.set(id, (seconds, later) =>
@@ -270,13 +287,28 @@ async function acceptedWork(
       )
     return { status: 'working', id, next: 'Call run_status with this id later.' }
   }
-  if (output !== undefined) return { status: 'finished', id, ...(await firstFound(session, id)), output }
+  const cost = costOf(row, ended)
+  if (output !== undefined)
+    return { status: 'finished', id, ...(await firstFound(session, id)), output, ...cost }
   const found = [body].flat()
   const reader = readerOf(row)
+  const most = isListed(row) ? pageSize : maxRecords
   const others = reader === undefined ? nextPage(2) : `Call ${reader} with this id for the others.`
-  const next = found.length > maxRecords ? others : undefined
-  const records = found.slice(0, maxRecords)
-  return withoutUndefined({ status: 'finished', id, records, total: found.length, next })
+  const next = found.length > most ? others : undefined
+  const records = found.slice(0, most)
+  const total = found.length
+  const pages = isListed(row) ? pagesOf(total) : undefined
+  return withoutUndefined({ status: 'finished', id, records, total, pages, next, ...cost })
+}
+
+/** Returns what a paid call cost, in the field that every answer of one has. */
+const costOf = (row: Operation, { spent }: Ended): Fields => (isPriced(row) ? { _credits: spent } : {})
+
+/** Returns the answer of a paid lookup that found nothing, which is no failure; `undefined` for any other one. */
+function foundNothing(row: Operation, ended: Ended): Fields | undefined {
+  const { exit, problem } = ended
+  if (!isPriced(row) || exit !== exitCodes.notFound || !problem || problem.code !== null) return undefined
+  return { found: false, reason: problem.error, hint: problem.hint, ...costOf(row, ended) }
 }
 
 /** Records in the answer of a search that has written all of them to a file. */
@@ -338,7 +370,7 @@ const isFoundPage = (body: unknown): body is FoundPage =>
 
 /** Returns records of a search, of whichever session; `undefined` where there is none. */
 export async function searchOf(session: Session, id: string, page = 1): Promise<Fields | undefined> {
-  const asked = { id, page, per_page: maxRecords }
+  const asked = { id, page, per_page: pageSize }
   const body = await session.ask('searches.get', asked).catch((error: unknown) => {
     if (isNotFound(error)) return undefined
     throw error
@@ -346,12 +378,20 @@ export async function searchOf(session: Session, id: string, page = 1): Promise<
   if (!isFoundPage(body)) return undefined
   const { search, pagination, leads, accounts = [] } = body
   const { status, error } = search
+  const total = Number(pagination.total_count)
+  const pages = pagesOf(total)
+  const isBeyond = page > Math.max(1, pages)
   return withoutUndefined({
     status: status === 'FINISHED' ? 'finished' : error === undefined ? 'working' : 'failed',
     id: search.id,
     error,
     records: leads ?? [accounts].flat().map(({ ordinal: _, ...company }) => company),
-    total: pagination.total_count,
-    next: pagination.has_more ? nextPage(page + 1) : undefined,
+    total,
+    pages,
+    next: pagination.has_more
+      ? nextPage(page + 1)
+      : isBeyond
+        ? `There is no page ${page}: it has ${pages === 1 ? '1 page' : `${pages} pages`}.`
+        : undefined,
   })
 }

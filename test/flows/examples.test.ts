@@ -38,7 +38,7 @@ it('a flow that finds nothing in practice data says that all of it is invented, 
   const steps = 'steps: [accounts.enrich]\noutput: { csv: out.csv }\n'
   one.write('flow.yaml', `name: real\ninput: { csv: list.csv }\n${steps}`)
   const { stderr } = await one.run('flow run flow.yaml')
-  expect(stderr).toContain('All of it is invented: prospect init connects a vendor')
+  expect(stderr).toContain('All of it is invented. For real records, prospect init connects a vendor')
 })
 
 /** What each flow to begin with costs over the sample data, as the documents say. */

@@ -97,7 +97,7 @@ describe('prospect mcp', () => {
     })
     expect(await spent()).toBe(6)
     // A lookup that finds nothing costs nothing.
-    await expect(call('accounts_enrich', { domain: 'nobody.example' })).rejects.toThrow('No company found')
+    expect(await call('accounts_enrich', { domain: 'nobody.example' })).toMatchObject({ found: false })
     await call('accounts_enrich', { domain: 'acme-robotics.example' })
     expect(await spent()).toBe(7)
   })
@@ -951,7 +951,7 @@ describe('prospect mcp', () => {
     write('one.csv', 'Acme Inc.\nBolt GmbH\n')
     expect(await refused('quote_file', { operation: 'accounts_enrich', file: 'one.csv' })).toMatchObject({
       error:
-        'No column is recognised as company_network_url, domain, name. The file has: "Acme Inc.". If it names the columns, choose one, for example: map name="Acme Inc."',
+        'No column is recognised as company_network_url, domain, name. The file has: "Acme Inc.". If it names the columns, choose one, for example: map: {"name": "Acme Inc."}',
     })
   })
 
@@ -1079,6 +1079,7 @@ describe('prospect mcp', () => {
       id: expect.any(String),
       records: [],
       total: 0,
+      pages: 0,
     })
   })
 
@@ -1116,6 +1117,107 @@ describe('prospect mcp', () => {
     })
   })
 
+  it('says what each call has cost beside what its run has cost in all', async () => {
+    await writeFound(3)
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const run = { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 }
+    const costs = { credits: 2, credits_now: 2 }
+    const { id } = await call<{ id: string }>('run_file', { ...run, rows: 2 })
+    expect(await call('run_status', { run: id })).toMatchObject(costs)
+    expect(await call('resume_run', { run: id, rows: 3, wait: 60 })).toMatchObject({
+      status: 'finished',
+      credits: 3,
+      credits_now: 1,
+    })
+    expect(await call('run_file', run)).toMatchObject({ id, credits: 3, credits_now: 0 })
+    // Nobody has asked for it here.
+    const later = await connectAgent(here.home)
+    expect(await later.call('run_status', { run: id })).not.toHaveProperty('credits_now')
+  })
+
+  it('says in one field of every paid answer what the call has cost, also of one that is reused', async () => {
+    const { call } = await connectAgent(here.home, ['--max-credits', '30'])
+    const company = { domain: 'acme-robotics.example' }
+    expect(await call('accounts_enrich', company)).toMatchObject({ _credits: 1 })
+    expect(await call('accounts_enrich', company)).toMatchObject({ _credits: 0, _source: 'reused' })
+    const person = {
+      network_url: 'https://www.network.example/in/lenya-hertel-0000',
+      enrichment_type: ['email'],
+    }
+    expect(await call('contacts_enrich_sync', person)).toMatchObject({ credits_used: 3, _credits: 3 })
+    expect(await call('contacts_enrich_sync', person)).toMatchObject({ credits_used: 3, _credits: 0 })
+    expect(await call('intents_stack', { stacks: ['react'], limit: 1 })).toMatchObject({ _credits: 3 })
+    expect(await spent()).toBe(7)
+    expect(await call('credits_show')).not.toHaveProperty('_credits')
+  })
+
+  it('answers a lookup that finds nothing as no failure, and with nothing for a shell', async () => {
+    const { ask, call, refused } = await connectAgent(here.home, ['--max-credits', '30'])
+    const hint =
+      'Answers come from practice data on this machine (500 sample companies). All of it is invented.'
+    expect(await call('accounts_enrich', { domain: 'nobody.example' })).toEqual({
+      found: false,
+      reason: 'No company found',
+      hint,
+      _credits: 0,
+    })
+    const nobody = { firstname: 'No', lastname: 'Body', domain: 'nobody.example', enrichment_type: ['email'] }
+    expect(await call('contacts_enrich_sync', nobody)).toEqual({
+      found: false,
+      reason: 'Nothing was found.',
+      hint,
+      _credits: 0,
+    })
+    expect(await call('contacts_enrich', nobody)).toMatchObject({ status: 'finished', found: false })
+    const { content } = await ask('accounts_search', { keyword: 'nosuchword', limit: 1 })
+    const texts = content.slice(1).map(({ text }) => text)
+    expect(texts).toEqual([hint, 'Imported 0 companies.'])
+    expect(await refused('accounts_enrich', {})).toMatchObject({ code: 'bad_request' })
+  })
+
+  it('writes a column of a file as the field of the tool takes it', async () => {
+    write('list.csv', 'Name,Company,Domain\nRobots,Acme,acme-robotics.example\n')
+    write('people.csv', 'network_url,lead.most_probable_email\nhttps://www.network.example/in/ann-b,\n')
+    const { call, refused } = await connectAgent(here.home)
+    type Mapped = { mapping: { notes: string[]; columns: { column: string }[] } }
+    const quote = { operation: 'accounts_enrich', file: 'list.csv' }
+    const { mapping } = await call<Mapped>('quote_file', quote)
+    const [note = ''] = mapping.notes
+    expect(note).toMatch(/ To change that: map: \{"name": "[^"]+"\}$/)
+    const [, given = ''] = /map: (\{.*\})$/.exec(note) ?? []
+    const changed = await call<Mapped>('quote_file', { ...quote, map: JSON.parse(given) })
+    expect(changed.mapping.columns).toContainEqual(
+      expect.objectContaining({ field: 'name', column: JSON.parse(given).name, by: 'pin' }),
+    )
+    expect(await call<Mapped>('quote_file', { ...quote, map: { domain: '' } })).toMatchObject({
+      mapping: { notes: ['No column fills domain, as map: {"domain": ""} says.', note] },
+    })
+    const people = {
+      operation: 'contacts_enrich',
+      file: 'people.csv',
+      values: { enrichment_type: ['email'] },
+    }
+    const { error } = await refused('quote_file', { ...people, only_missing: 'email' })
+    expect(error).toMatch(/ for example: only_missing: "email=lead\.most_probable_email"$/)
+    for (const only_missing of ['email=lead.most_probable_email', 'email="lead.most_probable_email"'])
+      expect(await call('quote_file', { ...people, only_missing })).toMatchObject({ lookups: 1 })
+  })
+
+  it('says why a quote has no lookups, and that rows that are left out are counted by rows', async () => {
+    write('list.csv', 'domain,headcount\na.example,5\nb.example,6\nc.example,\n')
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const quote = { operation: 'accounts_enrich', file: 'list.csv', only_missing: 'headcount' }
+    expect(await call('quote_file', { ...quote, rows: 2 })).toMatchObject({
+      lookups: 0,
+      skipped: 2,
+      next: 'No row of these 2 is looked up: 2 blank, or with a value already. rows counts the first rows of the file: leave it out, or give more, for those after.',
+    })
+    expect(await call('quote_file', quote)).not.toHaveProperty('next')
+    expect(await call('quote_file', { ...quote, file: 'list.csv', skip_known: ['list.csv'] })).toMatchObject({
+      next: 'No row of these 3 is looked up: 2 blank, or with a value already, 1 known.',
+    })
+  })
+
   it('says of records that they are practice data', async () => {
     const { ask } = await connectAgent(here.home, ['--max-credits', '1'], { usual: true })
     const note = {
@@ -1133,16 +1235,27 @@ describe('prospect mcp', () => {
   it('gives every record of a search in pages, also to a later session', async () => {
     type Found = { id: string; total: number; next?: string; records: { name: string; id: string }[] }
     const { call } = await connectAgent(here.home, [], { usual: true })
-    const first = await call<Found>('accounts_search', { excluded_industries: ['Automotive'], limit: 130 })
-    expect(first).toMatchObject({ status: 'finished', total: 130 })
-    expect(first.next).toBe('Call run_status with this id and page: 2 for the others.')
+    const first = await call<Found>('accounts_search', { excluded_industries: ['Automotive'], limit: 23 })
+    expect(first).toMatchObject({ status: 'finished', total: 23, pages: 3 })
+    expect(first.next).toBe(
+      'Call run_status with this id and page: 2 for more of them. For all in a file, give the search an output.',
+    )
     const later = await connectAgent(here.home, [], { usual: true })
     expect(await later.call('run_status', { run: first.id })).toEqual(first)
-    const { next, ...second } = await later.call<Found>('run_status', { run: first.id, page: 2 })
-    expect(next).toBeUndefined()
-    expect(second).toMatchObject({ status: 'finished', id: first.id, total: 130 })
-    const ids = [...first.records, ...second.records].map(({ id }) => id)
-    expect([first.records.length, new Set(ids).size]).toEqual([100, 130])
+    const pageOf = (page: number) => later.call<Found>('run_status', { run: first.id, page })
+    const [second, third] = [await pageOf(2), await pageOf(3)]
+    expect(second.next).toMatch(/page: 3 /)
+    expect(third.next).toBeUndefined()
+    expect(third).toMatchObject({ status: 'finished', id: first.id, total: 23, pages: 3 })
+    const ids = [first, second, third].flatMap(({ records }) => records.map(({ id }) => id))
+    expect([first.records.length, new Set(ids).size]).toEqual([10, 23])
+    expect(await pageOf(4)).toMatchObject({ records: [], next: 'There is no page 4: it has 3 pages.' })
+    // With its records in a file, too.
+    const people = { included_locations: ['Germany'], limit: 29, output: 'people.csv' }
+    const { id } = await call<Found>('leads_advanced_search', people)
+    const shown = await later.call('run_status', { run: id })
+    expect(shown).toMatchObject({ total: 29, pages: 3 })
+    expect(JSON.stringify(shown).length).toBeLessThan(40_000)
     expect(await later.refused('run_status', { run: 'abcdef' })).toMatchObject({ code: 'not_found' })
     expect(await later.refused('run_status', { run: 'out.csv' })).toMatchObject({
       error: 'run: give the id that run_file, flow_run or a search has answered.',

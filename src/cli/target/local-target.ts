@@ -336,7 +336,7 @@ export const describeSamples = (samples: number): string =>
 /** Says why nothing can be found; `undefined` where a catalogue has more than sample data, and of a server. */
 export function describeMissing(source: AnswerSource | undefined): string | undefined {
   return source?.kind === 'practice'
-    ? `${nameSource(source)} All of it is invented: prospect init connects a vendor; prospect data import loads your own data.`
+    ? `${nameSource(source)} All of it is invented. For real records, prospect init connects a vendor, and prospect data import loads your own data.`
     : undefined
 }
 
