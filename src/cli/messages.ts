@@ -453,6 +453,7 @@ const messages: Readonly<Record<string, Message>> = {
   'listen.port_used': { text: ({ port, receives }) => `Port ${port} is in use: choose another with ${receives ? '--receive-port' : '--port, or 0 for a free one'}.`, hint: receiverHint },
   'listen.unknown_host': { text: '{host} is not a known name: choose another with --host.' },
   'map.filled_twice': { text: '--{flag} and the column "{column}" both fill {field}. Leave out --{flag}, or leave the column out with --map {field}=' },
+  'map.found_already': { text: '"{column}" has values that may be {field} already, and its rows are looked up, too. To look up only the rows without one: --only-missing {field}="{column}"' },
   'map.first_row': { text: '"{name}" is read as the name of a column. If it is data, add --no-header.' },
   'map.no_column': { text: (details) => fill(`--only-missing {field}: the file has no column "{wanted}". ${details.near === undefined ? 'It has: {header"}.' : 'Did you mean "{near}"?'} Choose one, for example: --only-missing {field}="{example}"`, { ...details, example: details.near ?? firstName(details) }) },
   'map.left': { text: 'No column fills {name}, as --map {name}= says.' },

@@ -117,7 +117,7 @@ const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: tru
 export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   fileTool(
     'quote_file',
-    'What looking up every row of a file would cost, and which rows cannot be looked up. lookups are charged at most; rows that are invalid, in_store or known cost nothing. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
+    'What looking up every row of a file would cost, and which rows cannot be looked up, or have a cell that is not_understood and left out. lookups are charged at most; rows that are invalid, in_store or known cost nothing. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
     {
       ...batchFields,
       max_credits: maxCredits.describe(
@@ -333,7 +333,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'ledger',
-    'What this machine has spent, by day, operation and run, with the total and the files of runs; a run that is null is that of single lookups. Operations have a dot: accounts.enrich is what the tool accounts_enrich asks. suspect counts answers that may be those to other requests.',
+    'What this machine has spent, by day, operation and run, with the total and the files of runs; a run that is null is that of single lookups. calls counts the lookups that a run has asked for, also those that cost nothing, and single ones that cost credits. Operations have a dot: accounts.enrich is what the tool accounts_enrich asks. suspect counts answers that may be those to other requests.',
     {
       by: z
         .array(z.enum(['day', 'profile', 'target', 'operation', 'run', 'member', 'provider']))

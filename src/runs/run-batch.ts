@@ -41,7 +41,14 @@ import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
 import { createSelection } from './output/select.js'
-import { checkWidth, columnsIn, createLookup, type Lookup, toMappingRequest } from './plan/lookup.js'
+import {
+  checkWidth,
+  columnsIn,
+  createLookup,
+  type Lookup,
+  toMappingRequest,
+  withFoundColumn,
+} from './plan/lookup.js'
 import { type BatchQuote, countRows, countSpendable, createQuote, defaultShareOf } from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
 import { hold, holdRun, namedLock, openRuns, type RunRecords, removeLeftovers } from './records.js'
@@ -64,7 +71,8 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   if (asked.choices.lock !== undefined && !asked.choices.dryRun)
     hold(ports, namedLock(ports, asked.choices.lock), { of: 'lock', name: asked.choices.lock })
   const input = await openRunInput(ports, asked, dialog.chooseEncoding)
-  const { mapping, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
+  const { mapping: chosen, map } = await dialog.chooseMapping(toMappingRequest(asked, input.table))
+  const mapping = asked.choices.dryRun ? withFoundColumn(asked, input.table, chosen) : chosen
   dialog.showMapping(mapping)
   const constants = await dialog.completeConstants(mapping)
   const request = { ...asked, constants, choices: { ...asked.choices, map, encoding: input.encoding } }

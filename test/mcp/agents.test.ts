@@ -1218,6 +1218,65 @@ describe('prospect mcp', () => {
     })
   })
 
+  it('quotes which column has the results already, with the value that leaves its rows out', async () => {
+    const known = 'https://www.network.example/in/ann-b,ann@b.example\nhttps://www.network.example/in/cy-d,\n'
+    write('people.csv', `lead.network_profile_url,lead.most_probable_email\n${known}`)
+    const { call } = await connectAgent(here.home)
+    const quote = { operation: 'contacts_enrich', file: 'people.csv', values: { enrichment_type: ['email'] } }
+    const { mapping } = await call<{ mapping: { notes: string[] } }>('quote_file', quote)
+    const [, given = ''] = /only_missing: (".*")$/.exec(mapping.notes[0] ?? '') ?? []
+    expect(mapping.notes).toHaveLength(1)
+    const only_missing = JSON.parse(given)
+    expect(only_missing).toBe('email=lead.most_probable_email')
+    expect(await call('quote_file', { ...quote, only_missing })).toMatchObject({
+      lookups: 1,
+      skipped: 1,
+      mapping: { notes: [] },
+    })
+    // A row without a number may have an address.
+    for (const enrichment_type of [['phone'], ['email', 'phone']])
+      expect(await call('quote_file', { ...quote, values: { enrichment_type } })).toMatchObject({
+        mapping: { notes: [] },
+      })
+  })
+
+  it('names in a quote the cell of a domain that is none, also where its text is taken for a name', async () => {
+    write('list.csv', 'Company,Website\n???,"not a website; call us"\nAcme,see contract\nBolt,\n')
+    const { call } = await connectAgent(here.home, ['--max-credits', '9'])
+    const file = { operation: 'accounts_enrich', file: 'list.csv' }
+    const not_understood = [{ field: 'domain', values: 2, sample: 'not a website; call us' }]
+    expect(await call('quote_file', file)).toMatchObject({ lookups: 3, invalid: 0, not_understood })
+  })
+
+  it('counts in calls what its description of the ledger says', async () => {
+    write('list.csv', 'domain\nacme-robotics.example\nnobody.example\n')
+    const { client, call } = await connectAgent(here.home, ['--max-credits', '9'], { usual: true })
+    for (const domain of ['nobody-else.example', 'birchwood.example'])
+      await call('accounts_enrich', { domain })
+    await call('run_file', { operation: 'accounts_enrich', file: 'list.csv', output: 'out.csv', wait: 60 })
+    const { items } = await call<{ items: unknown[] }>('ledger', { by: ['run'] })
+    expect(items).toContainEqual(expect.objectContaining({ run: null, calls: 1, credits: 1 }))
+    expect(items).toContainEqual(
+      expect.objectContaining({ file: here.path('list.csv'), calls: 2, credits: 1 }),
+    )
+    const { tools } = await client.listTools()
+    expect(tools.find(({ name }) => name === 'ledger')?.description).toContain(
+      'calls counts the lookups that a run has asked for, also those that cost nothing, and single ones that cost credits.',
+    )
+  })
+
+  it('says how job titles are matched, which abbreviations are not', async () => {
+    const { client, call } = await connectAgent(here.home, [], { usual: true })
+    const search = (title: string) => call('leads_advanced_search', { job_titles: [title], limit: 1 })
+    expect(await search('Chief Technology Officer')).toMatchObject({ total: 1 })
+    expect(await search('CTO')).toMatchObject({ total: 0 })
+    const { tools } = await client.listTools()
+    const people = tools.find(({ name }) => name === 'leads_advanced_search')?.inputSchema.properties
+    expect(people?.job_titles).toMatchObject({
+      description: expect.stringContaining('CTO does not find a Chief Technology Officer'),
+    })
+  })
+
   it('says of records that they are practice data', async () => {
     const { ask } = await connectAgent(here.home, ['--max-credits', '1'], { usual: true })
     const note = {

@@ -26,7 +26,9 @@ const liveFilters = () => ({
 
 const filters = () => ({
   keyword: field.keyword().optional(),
-  job_titles: field.texts('Current job titles').optional(),
+  job_titles: field
+    .texts('Current job titles, by words as titles have them: CTO does not find a Chief Technology Officer')
+    .optional(),
   excluded_job_titles: field.texts('Current job titles to exclude').optional(),
   past_titles: field.texts('Past job titles').optional(),
   excluded_past_titles: field.texts('Past job titles to exclude').optional(),

@@ -738,28 +738,29 @@ export function createRowReader(
     return isNobody(`${first} ${last}`) && profileFields.every((field) => input[field] === undefined)
   }
 
-  const toInput = (cells: readonly string[]): Input => {
+  const toInput = (cells: readonly string[]): Pick<ReadRow, 'input' | 'leftOut'> => {
     const input = read(cells)
-    if (name === undefined || domain === undefined) return input
+    if (name === undefined || domain === undefined) return { input, leftOut: none }
     const both = toNameAndDomain(input[name])
     const parts = both ? { ...input, [name]: both.name, [domain]: input[domain] ?? both.domain } : input
     const [written, site] = [parts[name], parts[domain]]
     if (written === undefined && typeof site === 'string' && isNameInDomain(site)) {
       const { [domain]: _, ...others } = parts
-      return { ...others, [name]: site }
+      return { input: { ...others, [name]: site }, leftOut: [{ field: domain, value: site }] }
     }
     if (site === undefined && typeof written === 'string' && isDomainInName(written)) {
       const { [name]: _, ...others } = parts
       // `Booking.com` is a name, too.
-      return { ...(/\/|^www\./i.test(written) ? others : parts), [domain]: written }
+      const named = /\/|^www\./i.test(written) ? others : parts
+      return { input: { ...named, [domain]: written }, leftOut: none }
     }
-    return parts
+    return { input: parts, leftOut: none }
   }
 
   return {
     read: (cells: readonly string[]): ReadRow => {
-      const input = toInput(cells)
-      const row = { ...asRead(input), fullName: (lastOf && cells[lastOf.at]?.trim()) ?? '' }
+      const { input, leftOut: moved } = toInput(cells)
+      const row = { ...asRead(input), leftOut: moved, fullName: (lastOf && cells[lastOf.at]?.trim()) ?? '' }
       const unusable: string[] = []
       for (let at = findMisplaced(input); at >= 0; at = findMisplaced(input, at + 1))
         unusable.push(fields[at] as string)
@@ -782,7 +783,11 @@ export function createRowReader(
       if (!identifying[subject].some((field) => input[field] !== undefined && !spoilt.has(field))) return row
       const leftOut = [...new Set(unusable)].map((field) => ({ field, value: input[field] }))
       const defaults = Object.entries(constants).filter(([field]) => unusable.includes(field))
-      return { ...row, input: { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) }, leftOut }
+      return {
+        ...row,
+        input: { ...withoutFields(input, spoilt), ...Object.fromEntries(defaults) },
+        leftOut: [...moved, ...leftOut],
+      }
     },
     /** Throws an ApiError for a row whose input must not be sent. */
     validate: ({ input, isValid, fullName }: ReadRow): void => {

@@ -1,7 +1,7 @@
 import type * as z from 'zod'
 import type { Shape } from '../../api/areas/shapes.js'
 import { columnsField, type Input, withoutColumns } from '../../api/calls/caller.js'
-import { Refusal } from '../../api/calls/errors.js'
+import { type Note, Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import type { Operation } from '../../api/operations/table.js'
 import { kindOf } from '../../api/validation/coerce.js'
@@ -63,6 +63,26 @@ export const toMappingRequest = (
   constants,
   pins: parsePins(choices.map),
 })
+
+/** Returns a mapping that notes the column of a file that has what its people are looked up for: rows with it may need no lookup. */
+export function withFoundColumn(
+  { operation, constants, choices }: LookupRequest,
+  { header, samples }: Pick<Table, 'header' | 'samples'>,
+  mapping: Mapping,
+): Mapping {
+  const [field, ...others] = [constants.enrichment_type ?? []].flat().map(String)
+  const isOfPeople = operation.batch?.identity === 'person' || operation.batch?.identity === 'contact'
+  if (!isOfPeople || field === undefined || others.length > 0 || choices.onlyMissing !== undefined)
+    return mapping
+  const { columns } = mapColumns({ header, samples, fields: [field], subject: 'person', anyOf: [] })
+  const found = columns.find(
+    ({ column, by, sample }) =>
+      (by === 'name' || by === 'synonym') && sample !== undefined && mapping.unused.includes(column),
+  )
+  if (!found) return mapping
+  const note: Note = { code: 'map.found_already', details: { field, column: found.column } }
+  return { ...mapping, notes: [...mapping.notes, note] }
+}
 
 /** Returns how each row of a mapped file becomes an input, with its identity and maximum price. */
 export function createLookup(

@@ -67,7 +67,7 @@ describe('commands', () => {
     await loadSample(home.home)
     const quote = await home.run([...batch.slice(0, 4), '--dry-run'])
     expect(quote.json).toMatchObject({ rows: 2, source: { kind: 'practice', text: practice } })
-    const hint = `Answers come from ${practice}. All of it is invented. For real records, prospect init connects a vendor;`
+    const hint = `Answers come from ${practice}. All of it is invented. For real records, prospect init connects a vendor,`
     expect((await home.run(batch)).stderr).toContain(`0 found · 2 not found · 0 credits\nWritten to`)
     await ends(home.run([...batch, '--fresh']), 0, hint)
     const summary = home.read('sum.json')
