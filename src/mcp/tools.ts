@@ -45,7 +45,7 @@ const waitMs = 30_000
 /** Most records of accepted work in an answer that has no pages. */
 const maxRecords = 100
 
-/** Most records of a search in an answer: a person and their company take 3,000 characters, and clients cut off long answers. */
+/** Most records of a search in an answer: a person and their company take 1,600 characters, twice, and clients cut off long answers. */
 const pageSize = 10
 
 /** How a caller gets the records that an answer has no place for. */
