@@ -117,7 +117,7 @@ const writes = { readOnlyHint: false, destructiveHint: false, openWorldHint: tru
 export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   fileTool(
     'quote_file',
-    'What looking up every row of a file would cost, and which rows cannot be looked up, or have a cell that is not_understood and left out. lookups are charged at most; rows that are invalid, in_store or known cost nothing. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
+    'What looking up every row of a file would cost, and which rows cannot be looked up, or have a cell that is not_understood. lookups are charged at most; rows that are invalid, in_store or known cost nothing. For one lookup, its tool says the price; a search costs no credits. server_budget is what this server may spend. Free: nothing is sent.',
     {
       ...batchFields,
       max_credits: maxCredits.describe(

@@ -157,7 +157,7 @@ describe('cells of websites', () => {
       { name: 'Cedar', domain: 'cedar.example' },
       { name: 'Slack', domain: 'www.slack.com' },
     ])
-    expect(stderr).toContain('Left out: domain: 2 values not understood, such as "gmail.com"')
+    expect(stderr).toContain('Not understood: domain: 2 values, such as "gmail.com"')
   })
 
   it('that lead to what search engines, maps, translators and web archives show name none', async () =>
@@ -394,7 +394,7 @@ describe('cells of websites', () => {
       { name: 'Birch' },
       { name: 'Cedar', domain: 'cedar.example' },
     ])
-    expect(stderr).toContain('Left out: domain: 1 value not understood, such as "see below"')
+    expect(stderr).toContain('Not understood: domain: 1 value, such as "see below"')
   })
 
   it('that nobody completed are blank', async () =>
@@ -485,7 +485,7 @@ it('countries that may be two, and what is none, are left out and counted', asyn
   const target = answering({ status: 404, body: { error: 'not_found', message: 'Nothing' } })
   const { stderr } = await here.run('accounts enrich --csv two.csv -o two-out.csv', { caller: target })
   expect(target.asked.filter(({ input }) => input.country !== undefined)).toEqual([])
-  expect(stderr).toContain(`Left out: country: ${names.length} values not understood, such as "Korea"`)
+  expect(stderr).toContain(`Not understood: country: ${names.length} values, such as "Korea"`)
 })
 
 it('a file that ends with many marks of its end has no row of them', async () => {

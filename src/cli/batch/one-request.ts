@@ -123,7 +123,8 @@ async function gatherRows(
   const rows = await readItems(operation, item, selected, mapping, explain, rejects, isKnown)
   showProblems(context, rows.problems, rejects?.file ?? null)
   if (rows.footer) context.notify(describe(footerNote(rows.footer)))
-  for (const line of formatLeftOut(rows.counts.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
+  for (const line of formatLeftOut(rows.counts.not_understood))
+    context.notify(`Not understood: ${oneLine(line)}`)
   if (rows.items.length === 0) throw new Refusal('usage.no_valid_rows', { file: choices.file })
   return { mapping, output, rows, rejects }
 }

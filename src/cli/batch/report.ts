@@ -79,7 +79,7 @@ export async function showReport(
     const { notifyVendorCosts } = await import('./vendor-costs.js')
     await notifyVendorCosts(context, run.id, command)
   }
-  for (const line of formatLeftOut(report.not_understood)) context.notify(`Left out: ${oneLine(line)}`)
+  for (const line of formatLeftOut(report.not_understood)) context.notify(`Not understood: ${oneLine(line)}`)
   const { stopped } = report
   const shown = (path: string | null | undefined) => path && formatPath(path, context.streams)
   const [output, partial] = [shown(report.output), shown(report.partial)]

@@ -223,7 +223,7 @@ function facts(
     Rows: formatNumber(rows),
     Lookups: lookupsText(quote),
     Invalid: formatReasons(quote.invalid_reasons).join(' · '),
-    'Left out': formatLeftOut(quote.not_understood).join(' · '),
+    'Not understood': formatLeftOut(quote.not_understood).join(' · '),
     Reused: reused && `${reused}; --refresh asks again`,
     Stored: storedText(quote, choices),
     'Email only':

@@ -303,9 +303,6 @@ export const countRows = (rows: number): string => countOf(rows, 'row')
 export const formatToFix = (rows: number, file: string, when = ''): string =>
   `${formatNumber(rows)} ${rows === 1 ? 'row needs' : 'rows need'} fixing${when}: ${file}`
 
-/** Returns a line for each field: `email_status: 5 values not understood, such as "Extrapolated"`. */
+/** Returns a line for each field: `email_status: 5 values, such as "Extrapolated"`. */
 export const formatLeftOut = (counts: readonly LeftOutValues[]): string[] =>
-  counts.map(
-    ({ field, values, sample }) =>
-      `${field}: ${countOf(values, 'value')} not understood, such as "${sample}"`,
-  )
+  counts.map(({ field, values, sample }) => `${field}: ${countOf(values, 'value')}, such as "${sample}"`)

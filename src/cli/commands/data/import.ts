@@ -142,7 +142,8 @@ async function runImport(outer: Context, { args, options }: ImportInvocation): P
   const { body, layout } = describeImport(kind, report, reasons, isDryRun, settings)
   await print(context, body, { layout: () => layout })
   if (!isDryRun && report.added + report.updated > 0) await warnOfNewLookups(context)
-  for (const line of formatLeftOut(report.leftOut)) context.notify(`Left out: ${oneLine(line)}`)
+  for (const line of formatLeftOut(report.leftOut))
+    context.notify(`Not understood, and left out: ${oneLine(line)}`)
   if (report.rejectedTotal === 0) return exitCodes.ok
   if (isDryRun) for (const line of formatReasons(reasons)) context.notify(`Invalid: ${oneLine(line)}`)
   return refuseRejects(context, report, written, isDryRun)
