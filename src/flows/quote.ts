@@ -1,6 +1,12 @@
 import type { Shape } from '../api/areas/shapes.js'
 import { mostCredits, unitPrice } from '../engine/credits/cost.js'
-import { type BatchQuote, createQuote, noRowCounts, type Results } from '../runs/plan/quote.js'
+import {
+  type BatchQuote,
+  createQuote,
+  noRowCounts,
+  type Results,
+  type RowCounts,
+} from '../runs/plan/quote.js'
 import type { Remaining } from '../runs/ports.js'
 import type { StepCount } from './chain.js'
 import { isRowStep, type LookupStep, type Step } from './read.js'
@@ -90,12 +96,16 @@ interface StepFacts {
   readonly defaultShare: number
 }
 
-/** Quotes the steps of a flow, whose input has so many rows. `factsOf` asks free questions only. */
+/**
+ * Quotes the steps of a flow, whose input has so many rows. `factsOf` asks free questions only. `counted` is what the rows need in
+ * the first step, where that is known; who comes to the others is not, so that they are quoted as if nothing were stored.
+ */
 export async function quoteFlow(
   steps: readonly Step[],
   rows: Range,
   before: readonly (StepCount | undefined)[],
   factsOf: (step: Step & { readonly kind: 'lookup' }) => Promise<StepFacts>,
+  counted?: RowCounts,
 ) {
   const quotes = []
   let coming = rows
@@ -103,9 +113,13 @@ export async function quoteFlow(
     const isSource = step.kind === 'lookup' && step.place === 'records'
     const { shares, fromHistory } = sharesOf(step, before[at])
     const out = isSource ? rowsOfSearch(step, before[at]) : limited(times(coming, shares), step)
-    const asked = askedOf(coming, step, before[at])
+    const known = at === 0 ? counted : undefined
+    const asked = known
+      ? { min: known.lookups, expected: known.lookups, max: known.lookups }
+      : askedOf(coming, step, before[at])
     const own = step.kind === 'lookup' ? await factsOf({ ...step, kind: 'lookup' }) : undefined
-    const ask = (count: number) => (own && step.kind === 'lookup' ? quoteStep(step, count, own) : undefined)
+    const ask = (count: number) =>
+      own && step.kind === 'lookup' ? quoteStep(known ?? countsOf(step, count), own) : undefined
     const [max, expected] = [ask(asked.max), ask(asked.expected)]
     const likely =
       isSource && max
@@ -115,6 +129,8 @@ export async function quoteFlow(
       step: step.name,
       ...(isSource ? { is_source: true as const } : {}),
       rows: coming,
+      /** Rows that still have to be asked about, and lookups that are answered already; absent where that is not known. */
+      ...(known && { lookups: known.lookups, answered: known.in_store + known.done }),
       /** Rows that it leaves in the flow. */
       out,
       /** Whether earlier runs of the flow say so. */
@@ -135,16 +151,17 @@ async function providersFor(quote: NonNullable<StepFacts['providers']>, { expect
   return (await quote(max))?.map((one, at) => ({ ...one, expected: likely?.[at]?.expected ?? null }))
 }
 
-function quoteStep(
-  { operation, shape, constants }: LookupStep,
-  rows: number,
-  { results, remaining, defaultShare }: StepFacts,
-): BatchQuote {
+/** Returns what so many rows of a step need where nothing is known of them. */
+function countsOf({ operation, shape, constants }: LookupStep, rows: number): RowCounts {
   const limit: unknown = (shape.input.shape as Shape['input']['shape']).limit?.safeParse(undefined).data
   const max = rows * (mostCredits(operation, { limit, ...constants }) ?? 0)
   const units = operation.quota === undefined ? 0 : rows * Number(constants.limit ?? 0)
+  return { ...noRowCounts, rows, unique: rows, lookups: rows, most: max, units, rows_affordable: rows }
+}
+
+function quoteStep(counted: RowCounts, { results, remaining, defaultShare }: StepFacts): BatchQuote {
   return createQuote({
-    counted: { ...noRowCounts, rows, unique: rows, lookups: rows, most: max, units, rows_affordable: rows },
+    counted,
     results,
     defaultShare,
     windows: remaining.windows,

@@ -11,21 +11,24 @@ import { usedByRuns } from '../lookups/budgets.js'
 import { changeRun } from '../lookups/leases.js'
 import { openNumbers } from '../lookups/numbers.js'
 import { failedRowsOf, identifiedOf, leftOutRowsOf } from '../lookups/store.js'
-import { addFiles, beginRun, openCalls, openRun } from '../runs/begin-or-resume.js'
+import { addFiles, beginRun, openCalls, openQuoted, openRun } from '../runs/begin-or-resume.js'
 import { hashOfFile, isForeign, isOutdated, likeOf } from '../runs/find-run.js'
 import { positionsOf } from '../runs/input/mapping.js'
 import type { Run, RunIdentity } from '../runs/journal/runs.js'
 import { stopKilledRuns } from '../runs/killed-runs.js'
 import { isRecords, mapList, openKnownRows, openListFile } from '../runs/lists.js'
+import { countRows, type RowCounts } from '../runs/plan/quote.js'
 import type { RunPorts } from '../runs/ports.js'
 import { holdRun, openRuns, type RunRecords } from '../runs/records.js'
 import { type BatchRequest, defaultMaxAgeMs } from '../runs/request.js'
 import {
   Chain,
+  cellsOf,
   type FlowStop,
   type KnownRows,
   limitsBehind,
   lookupFor,
+  openOnlyIf,
   type RunStep,
   type SortedOrders,
   type Stage,
@@ -34,6 +37,7 @@ import {
 } from './chain.js'
 import { asFields, type FlowRow } from './fields.js'
 import type { RowCaller } from './http.js'
+import { tableRows } from './inputs.js'
 import { type Look, openOutputs, type SendPorts } from './outputs.js'
 import { type CommandStep, type Flow, type HttpStep, isRowStep, type LookupStep, type Step } from './read.js'
 
@@ -173,6 +177,40 @@ export async function hasFinished(asked: AskedFlow, ports: RunPorts): Promise<bo
   const { identity, findSame, isOpen } = await identifyFlow(asked, ports)
   const same = await findSame(identity)
   return same?.status === 'finished' && !(await isOpen(same))
+}
+
+/**
+ * Counts what the rows of a table need in the first step of a flow, with the answers that they have already; `undefined` where
+ * what comes to it is not known, or no lookup of it is paid for. Nothing is sent.
+ */
+export async function countFirst(asked: AskedFlow, ports: RunPorts): Promise<RowCounts | undefined> {
+  const { flow } = asked
+  const { table, since } = flow
+  const [step] = flow.steps
+  if (!table || since || step?.kind !== 'lookup' || !isPriced(step.operation) || step.operation.starts)
+    return undefined
+  const { records, identify, notBefore, lists, content, findSame } = await identifyFlow(asked, ports)
+  const importInput = async ({ constants }: typeof step) => constants
+  const request = await requestFor({ importInput }, { ...asked, targetOptions: {} }, step, '', 0)
+  const { header, ofFile, lookup } = await lookupFor(ports, step, request, undefined)
+  const identity = identify([[content, undefined], step.written], step.operation.id)
+  const batch = { request, records, identity, like: '', known: await findSame(identity), notBefore }
+  const input = { id: '', isPiped: false, keep: () => {} }
+  const lookups = await openQuoted(ports, { ...batch, input })
+  const isAsked = await openOnlyIf(step)
+  const place = { step, ...(ofFile && { ofFile }) }
+  async function* rows() {
+    for await (const some of tableRows(table as NonNullable<typeof table>))
+      yield some.map(({ line, fields }) => {
+        const isLeft = fields === undefined || lists?.has(step?.before.about ?? 'companies', fields) === true
+        const isAbout = !isLeft && isAsked?.(fields) !== false
+        return { line, cells: cellsOf(place, { line, fields }, isAbout) }
+      })
+  }
+  const seen = openNumbers()
+  const funds = Number.POSITIVE_INFINITY
+  const counting = { ...lookup, table: { header, rows }, lookups, funds, isNew: seen.add }
+  return countRows(counting).finally(() => seen.close())
 }
 
 /** Runs a flow, or resumes it: each step is a run, and its rows stream into the next one. */

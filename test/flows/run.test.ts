@@ -88,11 +88,42 @@ describe('prospect flow run', () => {
     expect(again.code).toBe(11)
     expect(again.stderr).toContain('nothing was paid')
     expect(here.read('out.csv')).toBe(out)
-    expect(await here.json('flow quote flow.yaml')).toMatchObject({ finished: true })
+    expect(await here.json('flow quote flow.yaml')).toMatchObject({
+      finished: true,
+      credits: { expected: 0, max: 0 },
+      steps: [{ credits: { max: 0 } }, {}, { credits: { max: 0 } }, {}],
+    })
     // A terminal, on which nobody answers, is not asked about what costs nothing.
     const onTerminal = await here.run(['flow', 'run', 'flow.yaml'], { terminal: true })
     expect([onTerminal.code, onTerminal.stderr]).toEqual([11, expect.not.stringContaining('Start?')])
     expect(await spent()).toEqual(paid)
+  })
+
+  it('is quoted without what its first step has an answer for, duplicates and invalid rows', async () => {
+    companies()
+    const quote = () =>
+      here.json<{ credits: { max: number }; steps: readonly Record<string, unknown>[] }>(
+        'flow quote flow.yaml',
+      )
+    const before = await quote()
+    expect(before.steps[0]).toMatchObject({ lookups: 55, answered: 0, credits: { max: 55 } })
+    await here.run('accounts enrich --csv list.csv --rows 20 -o done.csv')
+    const after = await quote()
+    expect(after.steps[0]).toMatchObject({
+      rows: { max: 61 },
+      lookups: 38,
+      answered: 17,
+      credits: { max: 38 },
+    })
+    expect(before.credits.max - after.credits.max).toBe(17)
+    const { stdout } = await here.run('flow quote flow.yaml --format table')
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+      '17 lookups of accounts.enrich are answered already; later steps are priced as if nothing were stored',
+    )
+    // What was not found is asked again for nothing. A flow that stopped has all answers of its own run.
+    await run('--max-credits', '10')
+    const stopped = await quote()
+    expect(Number(stopped.steps[0]?.answered)).toBeGreaterThan(20)
   })
 
   it('stops in the step in which its budget ends, and goes on when that is raised', async () => {
@@ -168,8 +199,10 @@ describe('prospect flow run', () => {
     ])
     expect(here.read('hubspot.csv')).toContain('\nFirst18,Last18,p18@company-9.example,')
     expect(stderr).toContain('5 keep: 7 in · 4 kept')
+    // What has finished costs nothing: with another row it is a new run.
+    here.write('list.csv', `${here.read('list.csv')}New,new.example\n`)
     const { stdout } = await here.run(['flow', 'quote', 'flow.yaml', '--format', 'table'])
-    expect(stdout).toMatch(/1 accounts.enrich +61 +55 \(44–61\) +37 \(0–61\) +earlier runs/)
+    expect(stdout).toMatch(/1 accounts.enrich +62 +56 \(44–62\) +14 \(0–23\) +earlier runs/)
     expect(stdout).toMatch(/4 contacts.enrich +8 \(0–20\) .* 12 \(0–60\) +usual rates/)
   })
 

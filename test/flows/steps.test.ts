@@ -49,9 +49,11 @@ describe('steps of a flow that ask nobody', () => {
     expect(await spent()).toEqual({ 'accounts.enrich': 40, 'accounts.stack': 24 })
     expect((await run()).stderr).toContain('nothing was paid')
     expect(here.rows('out.csv')).toEqual(rows)
+    // What has finished costs nothing: with another row it is a new run.
+    here.write('list.csv', `${here.read('list.csv')}New,new.example\n`)
     const { json } = await here.run('flow quote flow.yaml --json')
     expect(json).toMatchObject({
-      steps: [{}, { credits: { max: 0 } }, { rows: { max: 40 }, credits: { max: 30 }, from_history: true }],
+      steps: [{}, { credits: { max: 0 } }, { rows: { max: 41 }, credits: { max: 30 }, from_history: true }],
     })
   })
 

@@ -100,12 +100,12 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
           await requireCrms(context, read)
           const flow = await withPrices(context, read)
           const listed = await readListed(context, flow)
-          const quote = await makeFlowQuote(context, flow, path, listed.length, options)
+          const ports = createRunPorts(context, own)
+          const quote = await makeFlowQuote(context, flow, path, listed.length, options, ports)
           const { database } = own
           const content = flow.input.kind === 'list' ? listed : undefined
           const asked = { flow, path, content, database, fresh: false, retryUnknown: false }
-          const isDone = await hasFinished(asked, createRunPorts(context, own))
-          return isDone ? { ...quote, finished: true } : quote
+          return (await hasFinished(asked, ports)) ? { ...withoutPrices(quote), finished: true } : quote
         },
         { layout: formatFlowQuote },
       ),
@@ -125,6 +125,17 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
       }),
     listCommand,
   ])
+
+/** Returns the quote of a flow that has finished, whose output is written again for nothing. */
+function withoutPrices(quote: Awaited<ReturnType<typeof makeFlowQuote>>) {
+  const credits = { min: 0, expected: 0, max: 0 }
+  return {
+    ...quote,
+    credits,
+    seconds: 0,
+    steps: quote.steps.map((step) => ({ ...step, credits, seconds: 0 })),
+  }
+}
 
 const fileArgument = ['<file>', 'the file of the flow, such as leads.yaml'] as const
 
@@ -212,7 +223,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   const ports = createRunPorts(asks, own)
   // What costs nothing is not asked about.
   if (canAsk(context) && !(await hasFinished(request(known), ports))) {
-    const quote = await makeFlowQuote(context, flow, path, known.length, { database })
+    const quote = await makeFlowQuote(context, flow, path, known.length, { database }, ports)
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
     noteSourceShown(context)

@@ -6,6 +6,7 @@ import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
 import {
+  countFirst,
   type FlowRecord,
   type FlowReport,
   flowOperation,
@@ -16,6 +17,7 @@ import {
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf } from '../../../runs/plan/quote.js'
+import type { RunPorts } from '../../../runs/ports.js'
 import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
 import { readRemaining } from '../../call/limits.js'
 import { providerText, quoteProviders } from '../../call/quote.js'
@@ -24,7 +26,7 @@ import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
 import { runsLocationOf, sharedOptions } from '../../options/values.js'
-import { duration, formatCredits, formatNumber, type Look } from '../../output/text.js'
+import { countOf, duration, formatCredits, formatNumber, type Look } from '../../output/text.js'
 import { targetName } from '../../target/resolve-target.js'
 import { toRunView } from '../runs/runs.js'
 import { quoteSearch } from './ports.js'
@@ -105,7 +107,8 @@ export async function makeFlowQuote(
   flow: Flow,
   path: string,
   listed: number,
-  location?: RunsLocation,
+  location: RunsLocation,
+  ports: RunPorts,
 ) {
   const { runs, database } = await openRuns(context, location)
   const earlier = (await runs.list()).find(
@@ -136,6 +139,7 @@ export async function makeFlowQuote(
       const providers = (lookups: number) => quoteProviders(context, { operation, constants }, { lookups })
       return { remaining, results, defaultShare: defaultShareOf(operation), providers }
     },
+    await countFirst({ flow, path, database: location.database, fresh: false, retryUnknown: false }, ports),
   )
   const sum = (of: keyof Range) => steps.reduce((sums, { credits }) => sums + credits[of], 0)
   const times = steps.map(({ seconds }) => seconds)
@@ -168,6 +172,16 @@ async function rowsOf(
   return { min: rows, expected: rows, max: rows }
 }
 
+/** Says which answers the price leaves out: those of the first step alone are known. */
+function storedText(steps: Awaited<ReturnType<typeof makeFlowQuote>>['steps']): string {
+  const [first, ...others] = steps
+  const later = others.some(({ credits }) => credits.max > 0)
+  const note = later ? 'later steps are priced as if nothing were stored' : ''
+  if (!first?.answered) return note
+  const known = `${countOf(first.answered, 'lookup')} of ${first.step} ${first.answered === 1 ? 'is' : 'are'} answered already`
+  return note === '' ? known : `${known}; ${note}`
+}
+
 const rangeText = ({ min, expected, max }: Range): string =>
   min === max
     ? formatNumber(expected)
@@ -188,13 +202,14 @@ export async function formatFlowQuote(body: unknown, look: Look): Promise<string
   }))
   const lines = {
     flow,
-    finished: finished && 'prospect flow run writes its output again and costs nothing; with --fresh:',
+    finished: finished && 'prospect flow run writes its output again and costs nothing',
     'Answers from': source?.text,
     credits: credits.max === 0 ? 'none' : rangeText(credits),
     search: search && `at most ${formatNumber(search.max)} credits of ${search.provider}`,
     providers: steps.flatMap(({ providers = [] }) => providers.map(providerText)).join(' · '),
     budget: budget === null ? '' : `${formatNumber(budget)} at most`,
     balance,
+    stored: storedText(steps),
     time: seconds === null || seconds < 1 ? '' : `at least ${duration(seconds)}, by the rate limits`,
   }
   return `${record(lines, look)}\n${grid(['step', 'rows', 'go_on', 'credits', 'by'], rows, look)}`
