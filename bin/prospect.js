@@ -62,15 +62,17 @@ async function start(argv) {
   try {
     const program = require('./load.js').load(join(root, 'dist'))
     escapeControls = program.escapeControls
-    process.exitCode = await program.main(argv, outsideWorld())
+    process.exitCode = await program.main(argv, outsideWorld(program))
   } catch (error) {
     giveUp(error)
   }
 }
 
 /** What the program sees of its surroundings. Few commands read stdin, and its stream takes a while to make. */
-function outsideWorld() {
-  const { stdout, stderr, env } = process
+function outsideWorld({ outputOf }) {
+  const { env } = process
+  const stdout = outputOf(1, () => process.stdout)
+  const stderr = outputOf(2, () => process.stderr)
   const stdin = { get: () => process.stdin, enumerable: true }
   const uptime = () => performance.now()
   const world = { stdout, stderr, env, cwd: process.cwd(), signals: process, uptime, installation }

@@ -51,6 +51,7 @@ describe('bin/prospect.js', () => {
       String.raw`(exports) => {
         exports.main = async () => { throw new Error('\u001b]0;title\u0007') }
         exports.escapeControls = (text) => text.replace(/\p{Cc}/gu, '?')
+        exports.outputOf = (_, open) => open()
       }`,
     )
     const { status, stderr } = run('credits')
@@ -72,7 +73,11 @@ describe('bin/prospect.js', () => {
     mkdirSync(copy.at('dist'))
     writeFileSync(
       copy.at('dist/main.cjs'),
-      '(exports) => { exports.main = async () => 0; exports.escapeControls = (text) => text }',
+      `(exports) => {
+        exports.main = async () => 0
+        exports.escapeControls = (text) => text
+        exports.outputOf = (_, open) => open()
+      }`,
     )
     const { status, stdout, stderr } = spawnSync('sh', argv, { cwd: copy.path, encoding: 'utf8' })
     expect([status, stdout, stderr]).toEqual([

@@ -11,6 +11,7 @@ import { callOperation } from './operation-command.js'
 import { buildProgram, purpose, writtenCommand } from './program.js'
 
 export { escapeControls } from '../../api/values/json.js'
+export { outputOf } from '../context/plain-output.js'
 
 /** Runs one command: arguments without the program's own name, the outside world, and the exit code back. */
 export async function main(
