@@ -1,5 +1,6 @@
 import { once } from '../api/values/objects.js'
 import synonyms from './header-synonyms.json' with { type: 'json' }
+import { rejectColumns, statusColumns } from './own-columns.js'
 
 /** What the columns of a field are commonly called. */
 export interface Synonyms {
@@ -62,12 +63,6 @@ function withDerived(kind: string, fields: SynonymsByField): SynonymsByField {
 
 /** Returns the synonyms of a field of companies, people, jobs or posts; empty when it has none. */
 export const synonymsOf = (kind: string, field: string): Synonyms => ofKind(kind)[field] ?? {}
-
-/** Columns that every output has; input columns of these names are overwritten. */
-export const statusColumns = ['_status', '_error', '_credits', '_source'] as const
-
-/** The columns in front of rejected rows: the line where a row begins, and why it is rejected. */
-export const rejectColumns = ['_line', '_reason'] as const
 
 /** Whether a column comes from an earlier output or rejects file: it says nothing about whom a row is about. */
 export const isOwnColumn = (name: string): boolean =>

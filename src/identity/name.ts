@@ -204,7 +204,9 @@ export function isNobody(text: string): boolean {
   if (words.length > 1 && words.every((word) => word.length === 1)) return true
   if (!isGivenName(first) && words.some((word) => unlikelyWords.has(word))) return true
   if (unlikelyWords.has(first) || words.length < 2) return unlikelyWords.has(first)
-  return certainForm.test(last) || (trailingForms.has(last) && !/^\p{Lu}\p{Ll}+$/u.test(written.at(-1) ?? ''))
+  return (
+    certainForm.test(last) || (trailingForms().has(last) && !/^\p{Lu}\p{Ll}+$/u.test(written.at(-1) ?? ''))
+  )
 }
 
 /** Whether what stands behind a comma says what somebody does, or where: it is no given name. */
@@ -403,7 +405,7 @@ function countFormWords(words: readonly string[]): number {
     ?.find(
       (form) => form.length < words.length && form.every((word, at) => word === words.at(at - form.length)),
     )
-  return phrase?.length ?? (trailingForms.has(last) ? 1 : 0)
+  return phrase?.length ?? (trailingForms().has(last) ? 1 : 0)
 }
 
 /** Removes the legal forms that are written without a space, at either end of a name. */
@@ -418,7 +420,7 @@ function removeAttachedForms(name: string): string {
 }
 
 /** Legal forms at the end of a company's name, folded: no accents or dots, single letters joined. */
-export const trailingForms: ReadonlySet<string> = new Set(legalForms.trailing)
+export const trailingForms = once((): ReadonlySet<string> => new Set(legalForms.trailing))
 
 /** Legal forms of several words at the end of a name, by their last word; longest first. */
 const phrases = legalForms.trailingPhrases.map((phrase) => phrase.split(' '))
@@ -438,6 +440,8 @@ const nothingInBrackets =
 /** Whether a text stands for nothing. */
 export const isNothing = (text: string): boolean => nothing.test(text) || nothingInBrackets.test(text)
 
-/** What spreadsheets and programs write where a value could not be computed: `#REF!`, `#¡REF!`, `#WERT!`, `#NV`. */
-export const errorValue =
+const errorValue =
   /^\s*(?:#[¡¿]?[A-ZÀ-Þ/_]+\d?[!?]|#N\/[ABDV]|#NV|#ND|#I\/T|#GETTING_DATA|#(?:Error|Deleted|Name\?|Num!|Div\/0!|Type!|Func!)|#+|Err:\d{3}|\[object Object\]|Loading(?:\.{3}|…))\s*$/
+
+/** Whether spreadsheets and programs write this where a value could not be computed: `#REF!`, `#¡REF!`, `#WERT!`, `#NV`. */
+export const isErrorValue = (text: string): boolean => errorValue.test(text)

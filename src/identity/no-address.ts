@@ -1,5 +1,8 @@
-/** Marks of what is hidden, as in `j***@acme.example`. */
-export const mask = /[*•●…\u2580-\u259f■◼]/
+const mask = /[*•●…\u2580-\u259f■◼]/
+
+/** Whether a text has marks of what is hidden, as in `j***@acme.example`. */
+export const isMasked = (text: string): boolean => mask.test(text)
+
 const hiddenMailbox =
   /\.{2,}|x{3,}|_{3,}|[?{}[\]<>]|#{2,}|-{3,}|^%.*%|^\$[a-z]|(?:^|[._-])(?:unlock|paywall|gdpr|reveal)(?:[._-]|$)/
 
@@ -56,7 +59,7 @@ export const isOffer = (text: string): boolean =>
 /** Whether an address only stands for one, so that nothing was found. */
 export function isNoAddress(email: string): boolean {
   const [mailbox = '', domain = ''] = email.split('@')
-  if (mask.test(email) || hiddenMailbox.test(mailbox) || hiddenDomain.test(domain)) return true
+  if (isMasked(email) || hiddenMailbox.test(mailbox) || hiddenDomain.test(domain)) return true
   if (sameLetter.test(email)) return true
   return noMailbox.test(mailbox) || (exampleMailbox.test(mailbox) && exampleDomain.test(domain))
 }

@@ -15,10 +15,10 @@ import {
 import { toCountryCode } from './country.js'
 import providers from './free-mailboxes.json' with { type: 'json' }
 import {
-  errorValue,
   foldName,
   foldPersonName,
   foldText,
+  isErrorValue,
   isGivenName,
   isNothing,
   trailingForms,
@@ -118,7 +118,8 @@ export function toValueKind(cell: string): ValueKind | undefined {
   const certain = toCertainKind(text)
   if (certain !== undefined) return certain
   if (text.includes('.') && web.test(text)) return 'web address'
-  if (/\s/.test(text) && trailingForms.has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? ''))) return 'company name'
+  if (/\s/.test(text) && trailingForms().has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? '')))
+    return 'company name'
   if (!words.test(text)) return undefined
   const mayBeCountry = text.length > 3 || /^[A-Z]{2}$|^USA$/.test(text)
   if (mayBeCountry && toCountryCode(text) !== undefined) return 'country'
@@ -400,7 +401,7 @@ export function isPlaceholder(field: string, cell: string): boolean {
   if (isTelling && cell.includes('@')) return isAddressOfNobody(field, cell)
   if (isTelling && cell.startsWith('=') && formula.test(cell)) return true
   if (cell.length >= longestPlaceholder) return false
-  return errorValue.test(cell) || (isTelling && (isNothing(cell) || noAddress.test(cell)))
+  return isErrorValue(cell) || (isTelling && (isNothing(cell) || noAddress.test(cell)))
 }
 
 const longestPlaceholder = 20
@@ -464,7 +465,7 @@ export class ColumnSample {
       this.#left -= text.length + 1
       if (column.length >= sampleCells) continue
       const cell = text.trim().slice(0, cellCharacters)
-      if (cell !== '' && !isNothing(cell) && !errorValue.test(cell)) column.push(cell)
+      if (cell !== '' && !isNothing(cell) && !isErrorValue(cell)) column.push(cell)
       isWanted ||= column.length < sampleCells
     }
     return isWanted && this.#left > 0

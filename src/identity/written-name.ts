@@ -97,8 +97,7 @@ export function bareNames(name: string, folded = foldName(name)): readonly strin
   return foldTranscribed(removeTags(own, () => undefined).at(-1)?.text ?? own).map(removeForms)
 }
 
-/** Letters that become two in ASCII. */
-export const transcriptions: Readonly<Record<string, string>> = {
+const transcriptions: Readonly<Record<string, string>> = {
   ä: 'ae',
   ö: 'oe',
   ü: 'ue',
@@ -106,11 +105,11 @@ export const transcriptions: Readonly<Record<string, string>> = {
   ø: 'oe',
 }
 
-const transcribe = (text: string): string =>
-  text
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(/[äöüåø]/g, (letter) => transcriptions[letter] ?? letter)
+/** Returns a text with two letters in the place of those that become two in ASCII. */
+export const spellUmlauts = (text: string): string =>
+  text.normalize('NFC').replace(/[äöüåø]/gi, (letter) => transcriptions[letter.toLowerCase()] ?? letter)
+
+const transcribe = (text: string): string => spellUmlauts(text).toLowerCase()
 
 /** Text that has nothing to clean: words of letters and digits, one space apart. */
 const plainWords = /^[a-z0-9]+(?: [a-z0-9]+)*$/i

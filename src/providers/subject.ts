@@ -6,7 +6,7 @@ import type { Fields } from '../api/values/objects.js'
 import { toCountryCode } from '../identity/country.js'
 import { profileKey } from '../identity/mentions.js'
 import { foldPersonName, foldText, isNothing as isNothingWord } from '../identity/name.js'
-import { isNoAddress, isOffer, isRobot, mask } from '../identity/no-address.js'
+import { isMasked, isNoAddress, isOffer, isRobot } from '../identity/no-address.js'
 import { describePhone, toE164 } from '../identity/phone.js'
 import { parseProfile } from '../identity/profile.js'
 import { toPlainText } from '../identity/spelling.js'
@@ -86,7 +86,7 @@ function toAddress(value: unknown): string | undefined {
   if (isNothing(value)) return 'nothing'
   if (typeof value !== 'string' || value.length > 320 || /\p{C}/u.test(value.trim())) return undefined
   const found = toEmail(value)
-  if (mask.test(value) || isOffer(value)) return 'nothing'
+  if (isMasked(value) || isOffer(value)) return 'nothing'
   if (found !== undefined && (isNoAddress(found) || isRobot(found))) return 'nothing'
   return found !== undefined && found.length <= 254 ? found : undefined
 }

@@ -1,5 +1,6 @@
 import type { CompanyFilters } from '../../api/ports/ports.js'
 import { companySizes, industries } from '../../api/schemas/enumerations.js'
+import { once } from '../../api/values/objects.js'
 import { foldText } from '../../identity/name.js'
 import { boundInteger } from '../../storage/driver/connection.js'
 import { findPlace } from '../places/place.js'
@@ -63,16 +64,17 @@ function industryCode(id: unknown, name: unknown): number {
   return own === undefined ? other : codeOf(own)
 }
 
-const names: ReadonlyMap<string, string> = new Map(
-  Object.entries(industries).map(([id, name]) => [id, foldText(name)]),
+const names = once(
+  (): ReadonlyMap<string, string> =>
+    new Map(Object.entries(industries).map(([id, name]) => [id, foldText(name)])),
 )
-const ids: ReadonlyMap<string, string> = new Map([...names].map(([id, name]) => [name, id]))
+const ids = once((): ReadonlyMap<string, string> => new Map([...names()].map(([id, name]) => [name, id])))
 
 /** Returns the folded name of an industry whose id is known. */
-export const nameOfIndustry = (id: string | null): string | undefined => names.get(id ?? '')
+export const nameOfIndustry = (id: string | null): string | undefined => names().get(id ?? '')
 
 /** Returns the id of an industry by its folded name. */
-export const idOfIndustry = (name: string): string | undefined => ids.get(name)
+export const idOfIndustry = (name: string): string | undefined => ids().get(name)
 
 /** Returns conditions that every company fulfils whom filters include, over the id of its words. */
 export function facetConditions(rowid: string, filters: CompanyFilters): Condition[] {

@@ -7,8 +7,6 @@ const maxDepth = 10
 const operators = new Set(['AND', 'OR', 'NOT'])
 const quotes = /["“”„«»]/
 const token = /["“”„«»]([^"“”„«»]*)["“”„«»]|([()])|([^\s()"“”„«»]+)/g
-/** Characters of words; a token without any is ignored. */
-const wordy = /[\p{L}\p{N}]/u
 
 interface Token {
   readonly kind: 'words' | 'operator' | 'bracket'
@@ -31,7 +29,8 @@ function tokenize(keyword: string): Token[] {
     if (bracket !== undefined) return [{ kind: 'bracket', text: bracket }]
     if (word !== undefined && operators.has(word)) return [{ kind: 'operator', text: word }]
     const words = quoted ?? word ?? ''
-    return wordy.test(words) ? [{ kind: 'words', text: words }] : []
+    // A token without characters of words is ignored.
+    return /[\p{L}\p{N}]/u.test(words) ? [{ kind: 'words', text: words }] : []
   })
 }
 

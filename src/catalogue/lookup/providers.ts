@@ -2,7 +2,7 @@ import type { Contact, FoundEmail, Provider } from '../../api/ports/ports.js'
 import { foldText } from '../../identity/name.js'
 import { describePhone } from '../../identity/phone.js'
 import { isFreeMailbox } from '../../identity/value-kinds.js'
-import { transcriptions } from '../../identity/written-name.js'
+import { spellUmlauts } from '../../identity/written-name.js'
 import type { Connection, Driver } from '../../storage/driver/connection.js'
 import { matchCompany } from '../records/match-company.js'
 import { type StoredPerson, toPerson } from '../records/person.js'
@@ -255,11 +255,6 @@ function spellName({ first, last }: PersonName): readonly NameForms[] {
     families.map((family) => ({ first: whole, f: initials, last: family.whole, l: family.initials })),
   )
 }
-
-const spellUmlauts = (name: string): string =>
-  /\P{ASCII}/u.test(name)
-    ? name.normalize('NFC').replace(/[äöüåø]/gi, (letter) => transcriptions[letter.toLowerCase()] ?? letter)
-    : name
 
 /** Removes the initials of further first names. */
 const dropUnusedInitials = (names: string): string =>

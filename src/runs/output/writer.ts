@@ -8,7 +8,7 @@ import { interrupted, Refusal, systemCode, unlessBusy } from '../../api/calls/er
 import { escapeControls, parseExact, toJson } from '../../api/values/json.js'
 import { isObject, resultOr } from '../../api/values/objects.js'
 import { lineWriter } from '../../csv/cells.js'
-import { rejectColumns } from '../../csv/names.js'
+import { rejectColumns } from '../../csv/own-columns.js'
 import type { Table } from '../input/table.js'
 import type { OutputRow } from './columns.js'
 import type { Format } from './formats.js'

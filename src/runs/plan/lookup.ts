@@ -14,10 +14,9 @@ import { Subjects } from '../../identity/subjects.js'
 import { toEmail } from '../../identity/value-kinds.js'
 import type { RowOutcome } from '../../lookups/answer.js'
 import type { Ask, Origin, Stating } from '../../lookups/store.js'
+import { describing, identifying } from '../input/identifying.js'
 import {
   createRowReader,
-  describing,
-  identifying,
   type Mapping,
   type MappingRequest,
   mapColumns,
