@@ -71,7 +71,7 @@ const batchFields = {
     .optional()
     .describe('Lists whose rows are left out, and counted as known: files, catalogue, list:NAME'),
   only_missing: text(
-    'Only rows where this is blank, which an invalid address is not: a field of the answer, or field=column, such as email=lead.most_probable_email',
+    'Only rows where this is blank, which an invalid address is not: a field of the answer, or field=column, such as email=lead.most_probable_email, which the run fills',
   ).optional(),
   max_age: text('How old a stored answer may be that costs nothing, such as 90d')
     .regex(/^(?:0|(?:\d+(?:\.\d+)?[smhd])+)$/, 'it is no duration like 15m, 2h or 90d')

@@ -38,7 +38,7 @@ const instructions =
   'Answers are JSON: a record, items of a list, or, of work that takes longer, status (finished, working), id, records, total, next. ' +
   '_credits is what a paid call cost, whatever the record says of credits; found is false, with reason, where it found nothing. ' +
   'A run has id, file, output, status (running, stopped, finished; failed where no row could be looked up), rows, done, credits ' +
-  '(all that it has cost), at its end credits_now (what the last call of run_file or resume_run cost), ' +
+  '(all that it has cost), at its end credits_now (what the last call for it cost), ' +
   'and counts, with without_result: which rows have no result, and why; or problem with error and hint. ' +
   'A refusal has error, code and hint. ' +
   'The fields of records are in the document prospect://documents/output-columns.md.'
