@@ -92,7 +92,7 @@ const serverFactory = (options: McpOptions) => (): Server => {
       // The text has the exact digits of integers beyond 2^53, which the other form cannot have.
       const json = toJson(result)
       return {
-        content: [json, ...once(notes.map(words.noteOf))].map(toText),
+        content: [json, ...distinct(notes.map(words.noteOf))].map(toText),
         structuredContent: parseJson(json) as Fields,
       }
     } catch (error) {
@@ -175,14 +175,11 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
       return `${name}: ${JSON.stringify(isOfPairs(name) ? { [key]: value } : `${key}=${value}`).replace('":', '": ')}`
     })
   const sentencesOf = (text: string) => withFields(spelled(text)).split(/(?<=[.?!]) /)
-  const textOf = (text: string) =>
-    sentencesOf(text)
-      .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
-      .join(' ')
+  const translated = (text: string) =>
+    sentencesOf(text).flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
   /** Returns a text without what only a person at a shell can do. */
   const noteOf = (text: string) =>
-    sentencesOf(text)
-      .flatMap((sentence) => inToolWords(sentence, fields, tools) ?? [])
+    translated(text)
       .filter((sentence) => !sentence.startsWith(atShell))
       .join(' ')
   const named = (text: string) =>
@@ -197,7 +194,7 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
   const problemIn = (report: Report): Report => ({
     ...report,
     error: errorOf(report.error),
-    hint: textOf(report.hint),
+    hint: translated(report.hint).join(' '),
   })
   /** Returns an answer of the tool; what its texts say stands in its words. */
   const answer = (given: Fields): Fields => {
@@ -206,7 +203,7 @@ function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Too
       ...given,
       ...(problem && { problem: problemIn(problem) }),
       ...(given.found === false && hint !== undefined && { hint: noteOf(hint) }),
-      ...(mapping?.notes && { mapping: { ...mapping, notes: once(mapping.notes.map(noteOf)) } }),
+      ...(mapping?.notes && { mapping: { ...mapping, notes: distinct(mapping.notes.map(noteOf)) } }),
     }
   }
   return { noteOf, problem: problemIn, answer }
@@ -220,7 +217,7 @@ interface Texts {
 }
 
 /** Returns texts without those that are empty, or that another one says and more. */
-const once = (texts: readonly string[]): readonly string[] =>
+const distinct = (texts: readonly string[]): readonly string[] =>
   [...new Set(texts)].filter(
     (text, _, all) => text !== '' && !all.some((other) => other !== text && other.startsWith(text)),
   )

@@ -127,9 +127,10 @@ export async function identifyRun(
   }
 }
 
-export async function hashOfFile(path: string): Promise<string> {
+/** Returns a digest of a file, or of its first bytes. */
+export async function hashOfFile(path: string, bytes = Number.POSITIVE_INFINITY): Promise<string> {
   const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
+  await pipeline(createReadStream(path, { end: bytes - 1 }), hash)
   return hash.digest('hex')
 }
 

@@ -125,11 +125,12 @@ function sizeOf(value: unknown) {
 /** Returns the quote of items that go out in one free request. */
 export function quoteItems(
   operation: Operation,
+  item: Pick<Shape, 'input'>,
   { items, counts }: Items,
   { spendable, windows }: Remaining,
 ): BatchQuote {
-  const identity = identityOf(operation)
-  const identities = items.map((item) => identity(item))
+  const identity = identityOf(operation, item)
+  const identities = items.map((one) => identity(one))
   // An item without an identity equals no other.
   const unknown = identities.filter((identity) => identity === undefined).length
   const unique = new Set(identities).size - (unknown > 0 ? 1 : 0) + unknown

@@ -3,6 +3,7 @@ import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Refusal } from '../api/calls/errors.js'
 import { hashNumber, hashOf } from '../csv/identity-filter.js'
 import { openNumbers } from '../lookups/numbers.js'
+import { hashOfFile } from './find-run.js'
 import { type Mapping, positionsOf, recordFieldsOf } from './input/mapping.js'
 import type { Table } from './input/table.js'
 import type { WrittenFile } from './journal/runs.js'
@@ -21,12 +22,13 @@ import {
   createRejects,
   createWriter,
   csvRejects,
+  findFile,
   isWorkbookName,
-  keepChanged,
   keepPartial,
   nodeFiles,
   type Rejects,
   type Sink,
+  setAside,
   streamSink,
   withoutKnown,
   withRejects,
@@ -213,6 +215,14 @@ function keepingChanged(sink: Sink, notify: RunPorts['notify']): Sink {
       await sink.finish()
     },
   }
+}
+
+/** Gives a file another name unless the new one at `next` begins with all that is in it. */
+async function keepChanged(path: string, next: string, notify: RunPorts['notify']): Promise<void> {
+  const found = await findFile(path)
+  if (!found?.isFile() || found.size === 0) return
+  const [own, first] = [await hashOfFile(path, found.size), await hashOfFile(next, found.size)]
+  if (own !== first) notify(`${path} was changed since it was written; it is kept as ${await setAside(path)}`)
 }
 
 const rejectsName = ({ rejects }: RejectsChoices): string =>

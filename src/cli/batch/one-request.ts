@@ -52,7 +52,7 @@ export async function sendTogether(
       return showQuote(
         context,
         { operation, constants: {} },
-        'reply' in left ? left : quoteItems(operation, rows, left),
+        'reply' in left ? left : quoteItems(operation, { input: itemOf(shape, into) }, rows, left),
         mappingView(mapping),
       )
     }

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto'
-import { constants, createReadStream } from 'node:fs'
+import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { interrupted, Refusal, systemCode, unlessBusy } from '../../api/calls/errors.js'
 import { escapeControls, parseExact, toJson } from '../../api/values/json.js'
@@ -406,29 +404,15 @@ export async function keepPartial(path: string, notify: (text: string) => void):
   notify(`An earlier run left rows in ${partial}; they are kept as ${await setAside(partial)}`)
 }
 
-/** Moves a file to the first free name (`PATH.1`, …) unless the new one at `next` begins with all that is in it. */
-export async function keepChanged(path: string, next: string, notify: (text: string) => void): Promise<void> {
-  const found = await findFile(path)
-  if (!found?.isFile() || found.size === 0) return
-  const [own, first] = [await digestOf(path, found.size), await digestOf(next, found.size)]
-  if (own !== first) notify(`${path} was changed since it was written; it is kept as ${await setAside(path)}`)
-}
-
-async function setAside(path: string): Promise<string> {
+/** Moves a file to the first free name (`PATH.1`, …), and returns that. */
+export async function setAside(path: string): Promise<string> {
   let kept = path
   for (let number = 1; kept === path || (await findFile(kept)); number++) kept = `${path}.${number}`
   await rename(path, kept)
   return kept
 }
 
-/** Returns a digest of the first bytes of a file. */
-async function digestOf(path: string, bytes: number): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path, { end: bytes - 1 }), hash)
-  return hash.digest('hex')
-}
-
-const findFile = (path: string) => stat(path).catch(() => undefined)
+export const findFile = (path: string) => stat(path).catch(() => undefined)
 
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf])
 

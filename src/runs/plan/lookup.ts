@@ -267,7 +267,7 @@ const subjects: Readonly<Record<Identity, (input: Input) => string | undefined>>
 /** Returns what identifies a paid lookup: whom a row is about, where that is not known yet, and its options. */
 export function identityOf(
   operation: Operation,
-  shape?: Pick<Shape, 'input'>,
+  shape: Pick<Shape, 'input'>,
 ): (input: Input, subject?: string) => string | undefined {
   const subject = operation.batch?.identity ?? 'company'
   const optionsOf = optionsText(subject, shape)
@@ -278,27 +278,34 @@ export function identityOf(
   }
 }
 
+interface OptionKind {
+  /** JSON of what it is without being given. */
+  readonly usual: string | undefined
+  /** Whether it is a list of fixed words, such as types of enrichment, whose order says nothing. */
+  readonly isSet: boolean
+}
+
+function optionKindOf(schema: z.ZodType | undefined): OptionKind {
+  const { default: value, item } = schema ? kindOf(schema) : {}
+  return { usual: value === undefined ? undefined : toJson(value), isSet: item?.type === 'enum' }
+}
+
 /** Returns what an identity has of the options of a row, with a space before it; an empty text without options. */
-function optionsText(subject: Identity, shape?: Pick<Shape, 'input'>): (input: Input) => string {
+function optionsText(subject: Identity, shape: Pick<Shape, 'input'>): (input: Input) => string {
   // Fields that identify or describe a subject are no options.
   const descriptive = new Set([...identifying[subject], ...describing, 'country', 'country_code'])
-  const kinds = Object.entries<z.ZodType>(shape?.input.shape ?? {}).map(
-    ([name, schema]) => [name, kindOf(schema)] as const,
-  )
-  const usual = new Map(
-    kinds.flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, toJson(value)]])),
-  )
-  const sets = new Set(kinds.flatMap(([name, { item }]) => (item?.type === 'enum' ? [name] : [])))
-  /** Words of a list, such as types of enrichment, come in one order. */
-  const ordered = (name: string, value: unknown) =>
-    Array.isArray(value) && value.length > 1 && sets.has(name) ? value.toSorted() : value
-  // An option that is what it is without being given changes nothing, either.
-  const isUsual = (name: string, value: unknown) => usual.has(name) && usual.get(name) === toJson(value)
+  const schemas: Readonly<Record<string, z.ZodType>> = shape.input.shape
+  const kinds = new Map<string, OptionKind>()
   return (input) => {
     const options: [string, unknown][] = []
-    for (const name in input)
-      if (!descriptive.has(name) && !isUsual(name, input[name]))
-        options.push([name, ordered(name, input[name])])
+    for (const name in input) {
+      if (descriptive.has(name)) continue
+      const value = input[name]
+      const { usual, isSet } = getOrMake(kinds, name, () => optionKindOf(schemas[name]))
+      // An option that is what it is without being given changes nothing, either.
+      if (usual !== undefined && usual === toJson(value)) continue
+      options.push([name, isSet && Array.isArray(value) ? value.toSorted() : value])
+    }
     return options.length === 0 ? '' : ` ${toJson(options.sort(([a], [b]) => (a < b ? -1 : 1)))}`
   }
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { shapeOf } from '../../../src/api/areas/shapes.js'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import { operation } from '../../../src/api/operations/table.js'
 import type { RowOutcome } from '../../../src/lookups/answer.js'
@@ -85,8 +86,8 @@ it('a count of rows has the lowest price of those that are sent', async () => {
   expect(await count({ what: '', rows, stored: { a: 1 }, counts: {} })).toMatchObject({ least: 2 })
 })
 
-it('a lookup with the same options is the same whatever their order', () => {
-  const identity = identityOf(operation('accounts.hiring'))
+it('a lookup with the same options is the same whatever their order', async () => {
+  const identity = identityOf(operation('accounts.hiring'), await shapeOf('accounts.hiring'))
   const options = { job_titles: ['CTO'], limit: 3, live: false }
   const turned = Object.fromEntries(Object.entries(options).reverse())
   expect(identity({ domain: 'acme.example', ...options })).toBe(
