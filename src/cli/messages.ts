@@ -593,7 +593,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.mcp_stdin': { text: '--api-key-stdin cannot be used here: stdin is the protocol.', hint: 'Use --api-key-file FILE.' },
   'usage.mcp_token': { text: 'PROSPECT_MCP_TOKEN needs 16 characters or more.', hint: 'Leave it out, and a token is made.' },
   'usage.method': { text: '"{methodText}" is not a method.', hint: 'Use GET, POST, PUT or DELETE, then the path.' },
-  'usage.misplaced': { text: '--{flag} {problem}.' },
+  'usage.misplaced': { text: '--{flag} {problem}.', hint: ({ byName }) => (byName === undefined ? '' : `For the name of a company: --${byName}`) },
   'usage.move_nowhere': { text: 'The engine is in {place} already.', hint: 'Name another database with --to.' },
   'usage.name_ambiguous': { text: '{option}: {name} is the beginning of more than one {noun}.', hint: 'Give more of the id.' },
   'usage.no_api_key': { text: 'No API key is given, and there is no terminal to ask for one.', hint: 'Give it with --api-key-stdin, --api-key-file FILE or PROSPECT_API_KEY.', exit: exitCodes.key, code: 'key' },

@@ -334,6 +334,8 @@ const fieldKinds: ReadonlyMap<string, readonly ValueKind[]> = new Map(
 
 const isOfDomain = (field: string): boolean => fieldKinds.get(field)?.[0] === 'web address'
 
+const isOfProfile = (field: string): boolean => isProfileKind(kindsOfField('people', field)?.[0])
+
 /** A number of a customer or the like, where a name is expected. */
 const code = /^(?:\d+|[A-Z]{0,4}[-_./ ]?\d[\d_./ -]{2,})$/
 
@@ -384,7 +386,11 @@ export function isMisplaced(subject: RowSubject, field: string, cell: string, na
 /** Returns why a misplaced cell of a field is refused, as the end of a sentence. */
 export function describeMisplaced(field: string, cell: string): string {
   const kind = toValueKind(cell)
-  if (kind?.endsWith('profile')) return 'must not be a profile URL'
+  if (kind === 'company profile' && isOfProfile(field))
+    return 'must be the profile of a person, not of a company'
+  if (kind === 'person profile' && isOfProfile(field))
+    return 'must be the profile of a company, not of a person'
+  if (isProfileKind(kind)) return 'must not be a profile URL'
   if (kind === 'phone') return 'must not be a phone number'
   if (kind === 'email' && !isOfDomain(field)) return 'must not be an email address'
   if (isInternalSite(cell))
@@ -393,6 +399,17 @@ export function describeMisplaced(field: string, cell: string): string {
   if (kind !== 'email' && domain !== undefined && mayBeOwn(cell, domain))
     return "may be a page of a search engine, map or archive: give the company's first page, or its name in another column"
   return "must be a company's own: pages of social networks, directories and search engines, short links and free email identify none"
+}
+
+/** Returns why a value that is asked for by itself cannot be what a field means, as the end of a sentence; `undefined` where it may be. */
+export function describeUnfit(subject: RowSubject, field: string, value: string): string | undefined {
+  const isUnfit = isMisplaced(subject, field, value)
+  if (!isOfDomain(field)) return isUnfit ? describeMisplaced(field, value) : undefined
+  const domain = toDomain(value)
+  if (!isUnfit) return domain === undefined ? 'must be a domain, such as example.com' : undefined
+  // Who asks for nothing but a host that many share means the company that owns it.
+  const isOfOwner = domain !== undefined && !/[/?]/.test(value) && !isInternalSite(value)
+  return isOfOwner ? undefined : describeMisplaced(field, value)
 }
 
 /** Whether a cell of a field that identifies or describes somebody is as good as blank. */

@@ -228,12 +228,13 @@ async function keepChanged(path: string, next: string, notify: RunPorts['notify'
 const rejectsName = ({ rejects }: RejectsChoices): string =>
   rejects === undefined ? 'rejectsBeside' : 'rejects'
 
-async function rowFormat(
+/** Returns how rows are written. Throws a Refusal for a column that they do not have. */
+export async function rowFormat(
   request: BatchRequest,
   header: readonly string[],
   mapping: Mapping,
   selection: Selection | undefined,
-  screen: RunPorts['screen'],
+  screen?: RunPorts['screen'],
 ): Promise<Format<OutputRow>> {
   const { operation, shape, choices, locale, output } = request
   const { explode = false, format } = choices

@@ -37,7 +37,7 @@ import type { Run, RunIdentity } from './journal/runs.js'
 import { findBaseline, type Novelty, openBaseline } from './journal/spending.js'
 import { stopKilledRuns } from './killed-runs.js'
 import { openKnownRows } from './lists.js'
-import { checkSheetRows, openFirsts, openOutput } from './open-output.js'
+import { checkSheetRows, openFirsts, openOutput, rowFormat } from './open-output.js'
 import type { OutputRow } from './output/columns.js'
 import { crmColumns, identityOfRecord, requireCrmKind } from './output/crm-layout.js'
 import { createSelection } from './output/select.js'
@@ -79,7 +79,11 @@ export async function runBatch(asked: BatchRequest, ports: BatchPorts): Promise<
   const batch = await planBatch(ports, request, input, mapping)
   if (batch.known?.status !== 'finished') await ports.target.requireRecords()
   const quote = () => makeQuote(ports, batch)
-  if (request.choices.dryRun) return { kind: 'quote', quote: await quote(), mapping }
+  if (request.choices.dryRun) {
+    // Refuses what is wrong with the columns of the output, as the run would.
+    await rowFormat(withShared(request, mapping), input.table.header, mapping, batch.selection)
+    return { kind: 'quote', quote: await quote(), mapping }
+  }
   if (batch.known?.status !== 'finished') await dialog.confirm(quote)
   return ports.interruptible((signal) => executeBatch(ports, batch, signal))
 }

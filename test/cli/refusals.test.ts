@@ -30,7 +30,7 @@ function sleepingClock() {
 const ask = (
   reply: Partial<Reply> | readonly Partial<Reply>[],
   given: Given = {},
-  argv = 'accounts enrich --domain x',
+  argv = 'accounts enrich --domain x.example',
 ) => here.run(argv, { caller: answering(...[reply].flat()), ...given })
 
 describe('a command that reads, looks up or spends, where there is no workspace', () => {
@@ -67,7 +67,7 @@ const refusals = casesOf<readonly [number, Record<string, unknown>, number]>('cl
 
 describe('a refusal of the API', () => {
   it.each(refusals)('maps the response %i %j to exit code %i', async (status, body, exit) => {
-    const ended = await ask({ status, body }, {}, 'accounts enrich --domain x --json')
+    const ended = await ask({ status, body }, {}, 'accounts enrich --domain x.example --json')
     expect([ended.code, errorOf(ended).exit_code, errorOf(ended).status]).toEqual([exit, exit, status])
   })
 
@@ -77,7 +77,7 @@ describe('a refusal of the API', () => {
       code: 'insufficient_credits',
       top_up_url: 'x',
     }
-    const ended = await ask({ status: 402, body }, {}, 'accounts enrich --domain x --json')
+    const ended = await ask({ status: 402, body }, {}, 'accounts enrich --domain x.example --json')
     expect(JSON.parse(ended.stdout)).toEqual(body)
     expect(errorOf(ended)).toMatchObject({
       error: body.error,
@@ -92,7 +92,7 @@ describe('a refusal of the API', () => {
     const ended = await ask(
       { status: 404, body: { error: 'No company found' } },
       {},
-      'accounts enrich --domain x --fields name',
+      'accounts enrich --domain x.example --fields name',
     )
     expect(JSON.parse(ended.stdout)).toEqual({ error: 'No company found' })
   })
@@ -144,19 +144,19 @@ describe('a rate limit', () => {
     const replies = [limited('6'), limited('6'), { body: { id: 'x' } }]
     const short = await ask(replies, { sleep })
     expect([short.code, slept]).toEqual([8, [6000]])
-    const long = await ask(replies, { sleep }, 'accounts enrich --domain x --max-wait 12')
+    const long = await ask(replies, { sleep }, 'accounts enrich --domain x.example --max-wait 12')
     expect([long.code, slept]).toEqual([0, [6000, 6000, 6000]])
   })
 
   it('does not wait for a rate limit with --max-wait 0 or without Retry-After', async () => {
     const { slept, sleep } = sleeper()
     const none = await ask({ ...limited('1'), headers: {} }, { sleep })
-    const zero = await ask(limited('1'), { sleep }, 'accounts enrich --domain x --max-wait 0')
+    const zero = await ask(limited('1'), { sleep }, 'accounts enrich --domain x.example --max-wait 0')
     expect([none.code, zero.code, slept]).toEqual([8, 8, []])
   })
 
   it('says when to try again', async () => {
-    const argv = 'accounts enrich --domain x --max-wait 0'
+    const argv = 'accounts enrich --domain x.example --max-wait 0'
     const shown = await ask(limited('42'), { terminal: true }, argv)
     expect(shown.stderr).toBe('Rate limit reached. Try again in 42 s, or raise --max-wait.\n')
     expect(errorOf(await ask(limited('42'), {}, `${argv} --json`)).hint).toBe(

@@ -121,7 +121,7 @@ const misplaced = [
   canary,
   `--apikey=${canary}`,
   `nothing --apikey=${canary}`,
-  `accounts enrich --fields ${canary} --domain x`,
+  `accounts enrich --fields ${canary} --domain x.example`,
   `credits --base-url https://x/${canary}`,
   ...['profile', 'format', 'api-key-file'].map((option) => `credits --${option} ${canary}`),
 ]

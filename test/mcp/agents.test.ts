@@ -55,6 +55,17 @@ describe('prospect mcp', () => {
     })
   })
 
+  it('refuses a value that cannot be what its field means, as the commands do, and asks for nothing', async () => {
+    const { refused } = await connectAgent(here.home, ['--max-credits', '5'])
+    expect(await refused('accounts_enrich', { domain: 'no domain' })).toMatchObject({
+      error: 'domain must be a domain, such as example.com',
+    })
+    expect(await refused('leads_enrich', { network_url: 'https://linkedin.com/company/acme' })).toMatchObject(
+      { error: 'network_url must be the profile of a person, not of a company' },
+    )
+    expect(await here.json('ledger')).toEqual([])
+  })
+
   it('spends nothing without a budget, and says how to allow it', async () => {
     const { call, refused } = await connectAgent(here.home)
     const company = { domain: 'acme-robotics.example' }

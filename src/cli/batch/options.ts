@@ -289,7 +289,7 @@ export function choicesOf(context: StreamsContext, { options }: Invocation<Given
     ...inputChoicesOf(options, streams),
     ...runChoicesOf(options, streams),
     excel: options.excel === true,
-    format: options.dryRun ? 'csv' : rowFormat(context),
+    format: rowFormat(context, options.dryRun === true),
     layout: globals.layout,
     fields: fieldsOf(globals),
     explode: options.explode === true,
@@ -319,14 +319,18 @@ export const runChoicesOf = (given: Given, streams: Pick<Streams, 'cwd'>): RunCh
   summaryJson: pathOf('--summary-json', given.summaryJson, streams),
 })
 
-/** Returns the format of rows. On a terminal it is CSV too, because a table would need all rows at once. */
-export function rowFormat({ globals, streams }: StreamsContext): BatchChoices['format'] {
+/**
+ * Returns the format of rows. On a terminal it is CSV too, because a table would need all rows at once; a quote of them is shown as
+ * one.
+ */
+export function rowFormat({ globals, streams }: StreamsContext, isQuote = false): BatchChoices['format'] {
   const file = fileOf(globals)
   if (file !== undefined) {
     checkOutputName(file, globals, streams)
     checkOutputFolder('-o', file, streams)
   }
   const format = chosenFormat(globals) ?? 'csv'
+  if (format === 'table' && isQuote) return 'csv'
   if (format !== 'table' && format !== 'ids') return format
   throw new Refusal('usage.format_of_rows', { format })
 }

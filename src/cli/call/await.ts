@@ -60,8 +60,8 @@ export async function runAsync(
   if (isSent && wantsWebhook(shape) && input.webhook_url === undefined)
     throw new Refusal('usage.no_webhook', { command: operation.command })
   const receiver = isLocal || isSent ? undefined : await receiverOf(given, request)
-  if (dryRun === true) return runSync(given, receiver?.request ?? request)
   const context = wait.printsResult ? await checkOutput(given, operation.id) : withFields(given, shape)
+  if (dryRun === true) return runSync(given, receiver?.request ?? request)
   await context.requireRecords([operation])
   const stored = await findResult(context, request)
   const printKnown = (reply: Reply) =>

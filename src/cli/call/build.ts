@@ -7,6 +7,7 @@ import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import { describeValue, type MissingOrInvalid, validate } from '../../api/validation/validate.js'
 import { nameFields } from '../../api/values/objects.js'
+import { describing, identifying } from '../../runs/input/identifying.js'
 import type { Context, StreamsContext } from '../context/context.js'
 import { UsageError } from '../context/errors.js'
 import { readInput } from '../context/io.js'
@@ -50,7 +51,10 @@ export async function collectInput(
   const inPath = Object.fromEntries(names.map((name, at) => [name, args[at]]))
   const spelled = [...fields, ...spellingsOf(operation.id, fields)]
   const typed = await withCountryCodes(shape.input, inputOf(shape.input, spelled, options))
-  await checkOwnSites(typed)
+  await checkKinds(operation, typed, (field, problem) => {
+    const byName = /domain$/.test(field) ? nameOfCompany(operation, fields) : undefined
+    return new Refusal('usage.misplaced', { flag: flagOf(field), problem, byName })
+  })
   return {
     ...base,
     ...(await inOneSpelling(typed)),
@@ -58,16 +62,30 @@ export async function collectInput(
   }
 }
 
-/** Throws a Refusal for a page that many share in place of a company's own site, as a file's cell with it is invalid. */
-async function checkOwnSites(typed: Input): Promise<void> {
-  for (const [field, value] of Object.entries(typed)) {
-    const isPage = typeof value === 'string' && /(?:^|_)domain$/.test(field) && /[/?]/.test(value)
-    if (!isPage) continue
-    const { describeMisplaced, isMisplaced } = await import('../../identity/value-kinds.js')
-    if (isMisplaced('companies', field, value))
-      throw new Refusal('usage.misplaced', { flag: flagOf(field), problem: describeMisplaced(field, value) })
+/**
+ * Throws the refusal of a value that cannot be what its field means, such as text in place of a domain: nothing would be found for
+ * it, and in a file it is invalid or not understood.
+ */
+export async function checkKinds(
+  { batch }: Operation,
+  input: Input,
+  refuse: (field: string, problem: string) => Refusal,
+): Promise<void> {
+  const { identity, into } = batch ?? {}
+  const identifiers = identity && into === undefined ? [...identifying[identity], ...describing] : []
+  for (const [field, value] of Object.entries(input)) {
+    if (typeof value !== 'string' || value.trim() === '') continue
+    if (!/(?:^|_)domain$/.test(field) && !identifiers.includes(field)) continue
+    const { describeUnfit } = await import('../../identity/value-kinds.js')
+    const about = identity === 'person' || identity === 'contact' ? 'people' : 'companies'
+    const problem = describeUnfit(about, field, value)
+    if (problem !== undefined) throw refuse(field, problem)
   }
 }
+
+/** Returns the option of a company's name; `undefined` where a lookup takes none. */
+const nameOfCompany = ({ batch }: Operation, fields: readonly Field[]): string | undefined =>
+  fields.find(({ name }) => name === 'company_name' || (name === 'name' && batch?.fields === undefined))?.flag
 
 async function inOneSpelling(typed: Input): Promise<Input> {
   if (!Object.keys(typed).some((field) => /email|phone_number|_url$/.test(field))) return typed

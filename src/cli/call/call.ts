@@ -1,9 +1,12 @@
 import { isFromStore, isOk, type Reply } from '../../api/calls/caller.js'
+import { ApiError, toRefusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { isMetered, isPriced } from '../../api/operations/facts.js'
+import { hasBody, isMetered, isPriced } from '../../api/operations/facts.js'
 import { resolvesNothing } from '../../api/operations/table.js'
+import { coerceQuery, validate } from '../../api/validation/validate.js'
 import { isObject, withoutUndefined } from '../../api/values/objects.js'
 import { dryRun } from '../../engine/credits/cost.js'
+import { idempotencyKey } from '../../engine/credits/settlement.js'
 import { sourceNames } from '../../runs/output/columns.js'
 import type { Context } from '../context/context.js'
 import { formatOf, withSink } from '../output/output.js'
@@ -24,6 +27,11 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   const { operation, shape, input, invocation } = request
   const { options } = invocation
   if (options.dryRun === true) {
+    const refusal = refusalOf(context, request)
+    if (refusal) return reportRefusal(context, operation, refusal)
+    // The options of output are about the result.
+    if (!operation.starts) withFields(context, shape)
+    const shown = context.withGlobals({ fields: undefined, layout: undefined })
     const isSearch = typeof input.search_url === 'string'
     const search = isSearch ? await (await import('./filter-names.js')).explainSearch(context, request) : {}
     const quote = dryRun(operation, shape, input)
@@ -32,7 +40,7 @@ export async function runSync(context: Context, request: OperationRequest): Prom
     const quota = operation.quota && { [`${operation.quota}_max`]: input.limit ?? null }
     const week = isPriced(operation) && !stored ? await weekLeft(context) : undefined
     const allowance = week === undefined ? {} : { weekly_allowance: week }
-    await print(context, {
+    await print(shown, {
       ...quote,
       ...stored,
       ...allowance,
@@ -49,6 +57,21 @@ export async function runSync(context: Context, request: OperationRequest): Prom
   const reply = await sendAndPrint(shown, request)
   if (!isOk(reply)) return reportRefusal(context, operation, reply, request)
   return reportSuccess(context, request, reply)
+}
+
+/** Returns how the engine of this machine refuses the fields or the key of a request; `undefined` where it may do what is asked. */
+function refusalOf(context: Context, { operation, shape, input, invocation }: OperationRequest) {
+  // What a server takes is for the server to say.
+  if (!context.isLocal()) return undefined
+  const { idempotencyKey: key } = invocation.options
+  try {
+    validate(operation.id, shape, hasBody(operation) ? input : coerceQuery(shape.input, input))
+    if (operation.idempotent && typeof key === 'string') idempotencyKey(key)
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) return toRefusal(error, operation)
+    throw error
+  }
 }
 
 /** Sends a request and prints a success. Opens the output first, so that no paid result is without a place to go. */

@@ -37,17 +37,23 @@ describe('options of an operation', () => {
   })
 
   it('converts options to numbers and booleans', async () => {
-    expect(await line('accounts hiring --company-domain x --limit 5 --full-description')).toEqual({
-      company_domain: 'x',
+    expect(await line('accounts hiring --company-domain x.example --limit 5 --full-description')).toEqual({
+      company_domain: 'x.example',
       limit: 5,
       full_description: true,
     })
-    expect(await line('accounts enrich --domain x --no-live')).toEqual({ domain: 'x', live: false })
-    expect(await line('accounts enrich --domain x --live')).toEqual({ domain: 'x', live: true })
+    expect(await line('accounts enrich --domain x.example --no-live')).toEqual({
+      domain: 'x.example',
+      live: false,
+    })
+    expect(await line('accounts enrich --domain x.example --live')).toEqual({
+      domain: 'x.example',
+      live: true,
+    })
   })
 
   it('builds objects from key=value pairs or JSON', async () => {
-    const given = ['leads', 'search', '--company-domain', 'x', '--functions', '25']
+    const given = ['leads', 'search', '--company-domain', 'x.example', '--functions', '25']
     expect(await sent([...given, '--custom', 'row=7', '--custom', 'team=north'])).toMatchObject({
       custom: { row: 7, team: 'north' },
     })
@@ -55,7 +61,7 @@ describe('options of an operation', () => {
   })
 
   it('accepts --first-name and --last-name in every command that needs a person', async () => {
-    const names = '--first-name Jane --last-name Doe --domain x'
+    const names = '--first-name Jane --last-name Doe --domain x.example'
     expect(await line(`leads enrich ${names}`)).toMatchObject({ first_name: 'Jane', last_name: 'Doe' })
     expect(await line(`contacts waterfall ${names} --enrichment-type email`)).toMatchObject({
       firstname: 'Jane',
@@ -69,23 +75,25 @@ describe('options of an operation', () => {
   })
 
   it('prefers options to --input, and sends unknown fields of --input too', async () => {
-    const body = '\uFEFF{"name": "from file", "domain": "x", "novel": 1}'
+    const body = '\uFEFF{"name": "from file", "domain": "x.example", "novel": 1}'
     expect(await sent(['accounts', 'enrich', '--input', '-', '--name', 'from option'], body)).toEqual({
       name: 'from option',
-      domain: 'x',
+      domain: 'x.example',
       novel: 1,
     })
   })
 
   it('keeps --no-input and --input apart', async () => {
-    expect(await sent(['accounts', 'enrich', '--no-input', '--input', '-'], '{"domain":"x"}')).toEqual({
-      domain: 'x',
+    expect(
+      await sent(['accounts', 'enrich', '--no-input', '--input', '-'], '{"domain":"x.example"}'),
+    ).toEqual({
+      domain: 'x.example',
     })
   })
 
   it('sends --idempotency-key', async () => {
     const caller = answering({ body: { id: 'x' } })
-    const argv = 'accounts enrich --domain x --idempotency-key once'.split(' ')
+    const argv = 'accounts enrich --domain x.example --idempotency-key once'.split(' ')
     await here.run(argv, { caller })
     expect(caller.asked[0]?.options.idempotencyKey).toBe('once')
   })
@@ -103,9 +111,9 @@ describe('options of an operation', () => {
   })
 
   it('accepts values that look like options after =', async () => {
-    expect(await sent(['accounts', 'enrich', '--name=-o thing', '--domain=--json'])).toEqual({
-      name: '-o thing',
-      domain: '--json',
+    expect(await sent(['accounts', 'enrich', '--name=--json', '--country=DE'])).toEqual({
+      name: '--json',
+      country: 'DE',
     })
   })
 })

@@ -148,7 +148,7 @@ describe('output formats', () => {
   it('accepts any field for a reply whose keys are not known in advance', async () => {
     const body = { Sales: { current_headcount: 3 } }
     const { stdout } = await asked(
-      'accounts headcount --company-domain x --fields Sales.current_headcount',
+      'accounts headcount --company-domain x.example --fields Sales.current_headcount',
       body,
     )
     expect(JSON.parse(stdout)).toEqual(body)
@@ -156,7 +156,7 @@ describe('output formats', () => {
 
   it('leaves no output file behind when the call is refused', async () => {
     const caller = answering({ status: 404, body: { error: 'No company found' } })
-    await ends(asked('accounts enrich --domain x -o out.json', {}, { caller }), 9)
+    await ends(asked('accounts enrich --domain x.example -o out.json', {}, { caller }), 9)
     expect([here.exists('out.json'), here.exists('out.json.partial')]).toEqual([false, false])
   })
 
@@ -170,8 +170,8 @@ describe('output formats', () => {
 
   it('says what was charged on a terminal only', async () => {
     const caller = answering({ body: account, credits: 1 })
-    const person = await asked('accounts enrich --domain x', {}, { caller, terminal: true })
-    const program = await asked('accounts enrich --domain x', {}, { caller })
+    const person = await asked('accounts enrich --domain x.example', {}, { caller, terminal: true })
+    const program = await asked('accounts enrich --domain y.example', {}, { caller })
     expect([person.stderr, program.stderr]).toEqual(['Charged 1 credit.\n', ''])
   })
 })
