@@ -49,7 +49,14 @@ import {
   toMappingRequest,
   withFoundColumn,
 } from './plan/lookup.js'
-import { type BatchQuote, countRows, countSpendable, createQuote, defaultShareOf } from './plan/quote.js'
+import {
+  type BatchQuote,
+  type CountRequest,
+  countRows,
+  countSpendable,
+  createQuote,
+  defaultShareOf,
+} from './plan/quote.js'
 import type { BatchPorts, RunPorts, TargetRefusal } from './ports.js'
 import { hold, holdRun, namedLock, openRuns, type RunRecords, removeLeftovers } from './records.js'
 import type { BatchRequest, RecordedRequest } from './request.js'
@@ -208,25 +215,34 @@ function firstsOf(ports: RunPorts, { choices, shape }: BatchRequest) {
 
 /** Makes the quote of a batch; only free questions are sent. */
 async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQuote | TargetRefusal> {
-  const { request, records, identity, known, like, rows } = batch
+  const { request, records, identity, known, like, rows, input } = batch
   const remaining = await ports.remaining(request.operation, request.constants)
   if ('reply' in remaining) return remaining
   const spendable = { ...remaining.spendable, budget: await readBudget(ports, batch) }
   const lookups = await openQuoted(ports, batch)
   const budget = await readQuotaBudget(batch, batch.known)
   const progress = await ports.dialog.showCounting()
-  const seen = openNumbers()
-  const counted = await countRows({
-    ...rows,
-    lookups,
-    funds: Math.min(countSpendable(spendable), request.choices.moreCredits ?? Number.POSITIVE_INFINITY),
-    isNew: seen.add,
-    onlyCountsStored: request.choices.maxAgeMs === undefined,
-    onCounted: (count) => progress.update({ rows: count }),
-  }).finally(() => {
-    seen.close()
-    progress.stop()
-  })
+  const { moreCredits, maxAgeMs, dryRun, rows: first, sample } = request.choices
+  const count = (table: CountRequest['table']) => {
+    const seen = openNumbers()
+    return countRows({
+      ...rows,
+      table,
+      lookups,
+      funds: Math.min(countSpendable(spendable), moreCredits ?? Number.POSITIVE_INFINITY),
+      isNew: seen.add,
+      onlyCountsStored: maxAgeMs === undefined,
+      onCounted: (counted) => progress.update({ rows: counted }),
+    }).finally(() => seen.close())
+  }
+  const isPart = first !== undefined || sample !== undefined
+  const countAll = async () => {
+    const counted = await count(rows.table)
+    // Who is asked whether to start has chosen the rows, and does not wait for the others.
+    const all = isPart ? (dryRun ? (await count(input.table)).most : null) : undefined
+    return { counted, ofFile: all }
+  }
+  const { counted, ofFile } = await countAll().finally(() => progress.stop())
   return createQuote({
     counted,
     results: await readResults(request, records.database, identity.target, like),
@@ -235,6 +251,7 @@ async function makeQuote(ports: BatchPorts, batch: PlannedBatch): Promise<BatchQ
     defaultShare: defaultShareOf(request.operation),
     quotaBudget: budget && budget.most - budget.used,
     spentBefore: known ? known.credits + known.reserved : 0,
+    ofFile,
   })
 }
 

@@ -5,7 +5,7 @@ import { engineFilterIn, pathParameters } from '../../api/operations/facts.js'
 import { flagOf, type Operation } from '../../api/operations/table.js'
 import { coerceField } from '../../api/validation/coerce.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
-import { describeValue, type MissingOrInvalid, validate } from '../../api/validation/validate.js'
+import { describeValue, type MissingOrInvalid, refuseField, validate } from '../../api/validation/validate.js'
 import { nameFields } from '../../api/values/objects.js'
 import { describing, identifying } from '../../runs/input/identifying.js'
 import type { Context, StreamsContext } from '../context/context.js'
@@ -69,7 +69,7 @@ export async function collectInput(
 export async function checkKinds(
   { batch }: Operation,
   input: Input,
-  refuse: (field: string, problem: string) => Refusal,
+  refuse: (field: string, problem: string) => Refusal = refuseField,
 ): Promise<void> {
   const { identity, into } = batch ?? {}
   const identifiers = identity && into === undefined ? [...identifying[identity], ...describing] : []

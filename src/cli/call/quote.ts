@@ -231,6 +231,7 @@ function facts(
         ? ''
         : `${countOf(emailOnly, 'row has', 'rows have')} no profile URL: looked up for the email only`,
     Credits: isFree ? 'none' : `${about}at most ${formatNumber(credits.max)}`,
+    'Whole file': wholeFileText(quote),
     Providers: (quote.providers ?? []).map(providerText).join(' · '),
     Profiles:
       quote.profiles_max === null ? '' : `at most ${formatNumber(quote.profiles_max)} of the daily quota`,
@@ -258,6 +259,10 @@ function storedText(
       : 'without it, the stored answers are used'
   return `${paid}: --refresh pays for them again${most}; ${without}`
 }
+
+/** Says what all rows of the file can cost, where fewer rows or a budget keep the price below that. */
+const wholeFileText = ({ file_max: most, credits, spent_before: spent }: BatchQuote): string =>
+  most === null || most <= credits.max ? '' : `at most ${formatCredits(most)}${spent > 0 ? ' more' : ''}`
 
 const notSaid = 'not known: the target does not say'
 

@@ -4,7 +4,6 @@ import { Refusal } from '../../api/calls/errors.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
 import { areaOf, type Operation, type OperationId, vendorKindsOf } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
-import { refuseField } from '../../api/validation/validate.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
 import type { OperationCall } from '../../mcp/session.js'
@@ -174,7 +173,7 @@ export async function callOperation(
   const ids = names.map((name) => String(given[name] ?? ''))
   const args = await resolveLocalId(context, operation, { args: ids, options })
   const input = { ...given, ...Object.fromEntries(names.map((name, at) => [name, args[at]])) }
-  await checkKinds(operation, input, refuseField)
+  await checkKinds(operation, input)
   return runOperation(context, { operation, shape, input, invocation: { args, options } })
 }
 

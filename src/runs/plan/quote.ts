@@ -116,6 +116,8 @@ export interface QuoteInput {
   readonly quotaBudget?: number | undefined
   /** What the run of these rows has spent, or may have. */
   readonly spentBefore?: number
+  /** Most credits of all rows of the file, where only some of them are counted; null where those are all that is known. */
+  readonly ofFile?: number | null | undefined
 }
 
 const unlimited = Number.POSITIVE_INFINITY
@@ -133,6 +135,7 @@ export function createQuote({
   windows,
   quotaBudget = unlimited,
   spentBefore = 0,
+  ofFile = counted.most,
 }: QuoteInput) {
   const { rows, unique, in_store, invalid, rows_affordable, oldestStored, most, least, units, ...others } =
     counted
@@ -165,6 +168,8 @@ export function createQuote({
     least_needed: isTooLittle ? least : null,
     /** What the run of these rows has spent, which counts in its budget where it goes on. */
     spent_before: spentBefore,
+    /** Most credits of the whole file: with more rows than these, and without a budget. null where it is not counted. */
+    file_max: ofFile,
     /** null where the maximum is covered, or is not known to be short. */
     shortage: shortageOf(max, profiles ?? others.lookups, spendable),
     /** Most profiles of the daily quota that it uses; null where it uses none. */

@@ -51,6 +51,21 @@ describe('the quote of a batch', () => {
     })
   })
 
+  it('says what the whole file can cost, whatever --rows, --sample and a budget leave of that', async () => {
+    here.write('in.csv', csvOf(20))
+    expect(await quoted()).toMatchObject({ credits: { max: 20 }, file_max: 20 })
+    for (const part of ['--max-credits 3', '--rows 3', '--sample 3', '--rows 5 --max-credits 3'])
+      expect(await quoted(part)).toMatchObject({ credits: { max: 3 }, file_max: 20 })
+    const { stdout } = await here.enrich('--dry-run --format table --rows 3')
+    expect(stdout).toMatch(/Whole file +at most 20 credits\n/)
+    expect((await here.enrich('--dry-run --format table')).stdout).not.toContain('Whole file')
+    await here.enrich('--rows 3')
+    expect(await quoted('--rows 5')).toMatchObject({ credits: { max: 2 }, file_max: 17 })
+    expect((await here.enrich('--dry-run --format table --rows 5')).stdout).toContain(
+      'at most 17 credits more',
+    )
+  })
+
   it('spends nothing, records no run and writes no file', async () => {
     here.write('in.csv', csvOf(5))
     here.write('out.csv', 'mine\n')
