@@ -116,13 +116,22 @@ function agreedDelimiter(lines: readonly (readonly number[])[]): string {
 /** A line of notes or a letter: an item, a heading, or a sentence. */
 const textLine = /^\s*(?:[-*•>]|#+)\s|(?:\S+\s+){4}\S/
 
-/** Whether the beginning of a file reads like notes or a letter: its lines share no columns, and half of them are such lines. */
+/** A heading of Markdown: with marks before it, or a line of them below. */
+const heading = /^#{1,6}\s+\S/
+const underline = /^=+\s*$/
+
+/**
+ * Whether the beginning of a file reads like notes or a letter: its lines share no columns, and half of them are such lines, or the
+ * first one is a heading.
+ */
 export function isText(sample: string, delimiter: string): boolean {
   const lines = readLines(sample)
   const at = candidates.indexOf(delimiter as (typeof candidates)[number])
   const width = lines[0]?.counts[at] ?? 0
   const alike = lines.filter(({ counts }) => counts[at] === width)
   if (width > 0 && alike.length * 2 > lines.length) return false
+  const [first, second] = lines
+  if (width === 0 && (heading.test(first?.text ?? '') || underline.test(second?.text ?? ''))) return true
   return lines.filter(({ text }) => textLine.test(text)).length * 2 >= lines.length
 }
 

@@ -609,7 +609,8 @@ function checkUsable(request: MappingRequest, filled: ReadonlyMap<string, unknow
   const field = example && spell(example.field)
   const column = example && header[example.at]
   const isOfPeople = fileKindOf(subject) === 'people'
-  const isText = request.isText === true && !isNamed
+  // A heading may be called like a column, as in notes about a country.
+  const isText = request.isText === true && (!isNamed || header.length === 1)
   throw new Refusal('map.unidentified', { fields, names, header, isNamed, field, column, isOfPeople, isText })
 }
 

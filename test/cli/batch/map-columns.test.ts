@@ -36,6 +36,36 @@ describe('columns that are not recognised', () => {
   })
 })
 
+describe('a text that is no table', () => {
+  it.each([
+    ['a heading above a list', '# Targets\n\nAcme Robotics\nBlue Harbour\nCobalt Works\n'],
+    ['an underlined heading', 'Targets\n=======\n\nAcme Robotics\nBlue Harbour\n'],
+    [
+      'a heading that is called like a column',
+      'Country\n\nWe met these firms in France this year.\n- Acme\n',
+    ],
+    ['a marked heading that is called like a column', '# Phone\n\nCall these firms again in May.\n- Acme\n'],
+  ])('is called that, whatever its first line is: %s', async (_, text) => {
+    here.write('in.csv', text)
+    const { code, stderr } = await here.run([...argv, '--no-input'])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining('The file reads like text, not like a table.'),
+    ])
+  })
+
+  it('is not a list below the name of its column', async () => {
+    for (const [name, field] of [
+      ['# Company', 'name'],
+      ['Website', 'domain'],
+    ]) {
+      here.write('in.csv', `${name}\nAcme Robotics\nBlue Harbour\nCobalt Works\n`)
+      const { json } = await here.run(argv)
+      expect(json).toMatchObject({ rows: 3, mapping: { columns: [{ field }] } })
+    }
+  })
+})
+
 it('shows a mapping within the width of the terminal, with other columns of a field in one sentence', async () => {
   const wide = join(import.meta.dirname, '../../fixtures/exports/evaboot.csv')
   const given = { env: { PROSPECT_HOME: here.home }, cwd: here.home, terminal: true, columns: 80 }
