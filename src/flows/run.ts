@@ -169,27 +169,31 @@ async function identifyFlow(asked: AskedFlow, ports: RunPorts) {
 }
 
 /**
- * Whether a flow has finished before, and has nothing left to ask: running it writes its output again, and costs nothing. What the
- * search of a data vendor brings is not known before it is made.
+ * Returns whether a flow has finished before, and has nothing left to ask: running it writes its output again, and costs nothing.
+ * What the search of a data vendor brings is not known before it is made. `countFirst` counts what the rows of a table need in
+ * the first step, with the answers that they have already; it returns `undefined` where what comes to that step is not known, or
+ * no lookup of it is paid for. Nothing is sent.
  */
-export async function hasFinished(asked: AskedFlow, ports: RunPorts): Promise<boolean> {
-  if (asked.flow.since || asked.flow.input.kind === 'provider') return false
-  const { identity, findSame, isOpen } = await identifyFlow(asked, ports)
-  const same = await findSame(identity)
-  return same?.status === 'finished' && !(await isOpen(same))
+export async function lookAhead(asked: AskedFlow, ports: RunPorts) {
+  const own = await identifyFlow(asked, ports)
+  const mayFinish = !asked.flow.since && asked.flow.input.kind !== 'provider'
+  const same = mayFinish ? await own.findSame(own.identity) : undefined
+  const isFinished = same?.status === 'finished' && !(await own.isOpen(same))
+  return { isFinished, countFirst: () => countFirst(asked, ports, own) }
 }
 
-/**
- * Counts what the rows of a table need in the first step of a flow, with the answers that they have already; `undefined` where
- * what comes to it is not known, or no lookup of it is paid for. Nothing is sent.
- */
-export async function countFirst(asked: AskedFlow, ports: RunPorts): Promise<RowCounts | undefined> {
+type IdentifiedFlow = Awaited<ReturnType<typeof identifyFlow>>
+
+async function countFirst(
+  asked: AskedFlow,
+  ports: RunPorts,
+  { records, identify, notBefore, lists, content, findSame }: IdentifiedFlow,
+): Promise<RowCounts | undefined> {
   const { flow } = asked
   const { table, since } = flow
   const [step] = flow.steps
   if (!table || since || step?.kind !== 'lookup' || !isPriced(step.operation) || step.operation.starts)
     return undefined
-  const { records, identify, notBefore, lists, content, findSame } = await identifyFlow(asked, ports)
   const importInput = async ({ constants }: typeof step) => constants
   const request = await requestFor({ importInput }, { ...asked, targetOptions: {} }, step, '', 0)
   const { header, ofFile, lookup } = await lookupFor(ports, step, request, undefined)

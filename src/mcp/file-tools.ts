@@ -297,11 +297,13 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
   ),
   fileTool(
     'flow_quote',
-    'What a flow is expected to take and to cost in each step. A flow is a file with a chain of lookups. Free.',
+    'What a flow is expected to take and to cost in each step. A flow is a file with a chain of lookups. server_budget is what this server may spend. Free.',
     { file: text('The file of the flow, in the folder of this server') },
     reads,
-    async (session, { file }) =>
-      (await session.read('flow quote', [session.port.fileIn('file', file, 'read')])) as Fields,
+    async (session, { file }) => {
+      const quote = (await session.read('flow quote', [session.port.fileIn('file', file, 'read')])) as Fields
+      return { ...quote, server_budget: session.budget() }
+    },
   ),
   fileTool(
     'flow_run',

@@ -93,6 +93,9 @@ describe('prospect flow run', () => {
       credits: { expected: 0, max: 0 },
       steps: [{ credits: { max: 0 } }, {}, { credits: { max: 0 } }, {}],
     })
+    // What is written again needs no count of what the first step has answers for.
+    const { stdout } = await here.run('flow quote flow.yaml --format table')
+    expect(stdout).not.toContain('answered')
     // A terminal, on which nobody answers, is not asked about what costs nothing.
     const onTerminal = await here.run(['flow', 'run', 'flow.yaml'], { terminal: true })
     expect([onTerminal.code, onTerminal.stderr]).toEqual([11, expect.not.stringContaining('Start?')])
@@ -401,8 +404,15 @@ describe('prospect flow run', () => {
     const go = (...more: string[]) => here.run(['flow', 'run', 'flow.yaml', ...more], { env })
     expect((await go('--max-cost', 'acmemail=1')).code).toBe(0)
     expect(vendor.charged()).toBe(1)
+    const quote = () => here.run('flow quote flow.yaml', { env })
+    expect((await quote()).json).toMatchObject({ steps: [{ providers: [{ provider: 'acmemail' }] }, {}] })
     expect((await go('--fresh')).code).toBe(0)
     expect(here.read('out.csv')).toBe(found)
+    const again = await quote()
+    expect([again.json, again.stdout]).toEqual([
+      expect.objectContaining({ finished: true }),
+      expect.not.stringContaining('acmemail'),
+    ])
     await go()
     expect([here.read('out.csv'), vendor.charged(), vendor.asked.get('King')]).toEqual([found, 2, 1])
   })

@@ -1441,6 +1441,7 @@ describe('prospect mcp', () => {
     expect(await call('flow_quote', { file: 'paid.yaml' })).toMatchObject({
       flow: 'paid',
       credits: { max: 4 },
+      server_budget: { limit: 3, spent: 0, reserved: 0, left: 3 },
     })
     const { id, ...stopped } = await call('flow_run', { file: 'paid.yaml', max_credits: 2, wait: 60 })
     expect(stopped).toMatchObject({ status: 'stopped', credits: 2, problem: { exit_code: 12 } })

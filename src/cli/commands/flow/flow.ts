@@ -13,7 +13,7 @@ import {
   readFlow,
   settingsOf,
 } from '../../../flows/read.js'
-import { type FlowReport, type FlowRequest, hasFinished, runFlow } from '../../../flows/run.js'
+import { type FlowReport, type FlowRequest, lookAhead, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
@@ -101,11 +101,13 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
           const flow = await withPrices(context, read)
           const listed = await readListed(context, flow)
           const ports = createRunPorts(context, own)
-          const quote = await makeFlowQuote(context, flow, path, listed.length, options, ports)
           const { database } = own
           const content = flow.input.kind === 'list' ? listed : undefined
           const asked = { flow, path, content, database, fresh: false, retryUnknown: false }
-          return (await hasFinished(asked, ports)) ? { ...withoutPrices(quote), finished: true } : quote
+          const { isFinished, countFirst } = await lookAhead(asked, ports)
+          const counted = isFinished ? undefined : await countFirst()
+          const quote = await makeFlowQuote(context, flow, path, listed.length, options, counted)
+          return isFinished ? { ...withoutPrices(quote), finished: true } : quote
         },
         { layout: formatFlowQuote },
       ),
@@ -133,7 +135,7 @@ function withoutPrices(quote: Awaited<ReturnType<typeof makeFlowQuote>>) {
     ...quote,
     credits,
     seconds: 0,
-    steps: quote.steps.map((step) => ({ ...step, credits, seconds: 0 })),
+    steps: quote.steps.map(({ providers: _, ...step }) => ({ ...step, credits, seconds: 0 })),
   }
 }
 
@@ -221,9 +223,11 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
   })
   const asks = askingAgain(context, given.retryUnknown === true)
   const ports = createRunPorts(asks, own)
+  const ahead = canAsk(context) ? await lookAhead(request(known), ports) : undefined
   // What costs nothing is not asked about.
-  if (canAsk(context) && !(await hasFinished(request(known), ports))) {
-    const quote = await makeFlowQuote(context, flow, path, known.length, { database }, ports)
+  if (ahead && !ahead.isFinished) {
+    const counted = await ahead.countFirst()
+    const quote = await makeFlowQuote(context, flow, path, known.length, { database }, counted)
     const shown = await formatFlowQuote(quote, lookOn(context, context.streams.stderr))
     showAbove(context, () => shown)
     noteSourceShown(context)

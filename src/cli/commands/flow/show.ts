@@ -6,7 +6,6 @@ import { type StepCount, stepNames } from '../../../flows/chain.js'
 import { quoteFlow, type Range } from '../../../flows/quote.js'
 import type { Flow } from '../../../flows/read.js'
 import {
-  countFirst,
   type FlowRecord,
   type FlowReport,
   flowOperation,
@@ -16,8 +15,7 @@ import {
 } from '../../../flows/run.js'
 import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
-import { defaultShareOf } from '../../../runs/plan/quote.js'
-import type { RunPorts } from '../../../runs/ports.js'
+import { defaultShareOf, type RowCounts } from '../../../runs/plan/quote.js'
 import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
 import { readRemaining } from '../../call/limits.js'
 import { providerText, quoteProviders } from '../../call/quote.js'
@@ -108,7 +106,7 @@ export async function makeFlowQuote(
   path: string,
   listed: number,
   location: RunsLocation,
-  ports: RunPorts,
+  counted: RowCounts | undefined,
 ) {
   const { runs, database } = await openRuns(context, location)
   const earlier = (await runs.list()).find(
@@ -139,7 +137,7 @@ export async function makeFlowQuote(
       const providers = (lookups: number) => quoteProviders(context, { operation, constants }, { lookups })
       return { remaining, results, defaultShare: defaultShareOf(operation), providers }
     },
-    await countFirst({ flow, path, database: location.database, fresh: false, retryUnknown: false }, ports),
+    counted,
   )
   const sum = (of: keyof Range) => steps.reduce((sums, { credits }) => sums + credits[of], 0)
   const times = steps.map(({ seconds }) => seconds)
