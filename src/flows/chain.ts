@@ -130,7 +130,7 @@ export async function lookupFor(
   }))
   const beside = besideOf(step).map(([field]) => field)
   const header = [lineColumn, ...columns.map(({ field }) => field), ...beside]
-  const asked = columnsIn(columnsOf(step), await ports.target.columns())
+  const asked = columnsIn(columnsOf(step), await ports.target.columns(request.operation, request.constants))
   const ofFile = asked.map(({ at }) => columnsOf(step)[at] ?? '')
   const mapping = { columns, unused: [], notes: [] }
   const create = () =>

@@ -127,8 +127,8 @@ export interface BatchTarget {
   readonly engine: OpenOwnEngine
   /** Returns how several rows of a run go out as one request; `undefined` where each goes by itself. */
   bulk(run: string): Promise<BulkRequests | undefined>
-  /** Returns the columns of files that rows are asked with, beside the fields of their requests. */
-  columns(): Promise<readonly string[]>
+  /** Returns the columns of files that rows are asked with, beside the fields of their requests; `shared` has those of all rows. */
+  columns(operation: Operation, shared: Input): Promise<readonly string[]>
   /** Returns those of some data vendors that a run may ask now. */
   vendorsToAsk(run: Pick<Run, 'id' | 'operation'>, names: readonly string[]): Promise<ReadonlySet<string>>
   /** Counts what a run has spent at data vendors in the budget of the one that goes on for it. */

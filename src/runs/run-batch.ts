@@ -106,7 +106,7 @@ async function planBatch(ports: BatchPorts, asked: BatchRequest, input: InputFil
   // Refuses what is wrong with a condition before anything is held.
   await createSelection(withShared(own, mapping), table.header)
   const suppressor = await ports.target.suppressor()
-  const columns = columnsIn(table.header, await ports.target.columns())
+  const columns = await readColumns(ports, own, mapping, table)
   const lookup = createLookup(own, mapping, table, ports.sentences.describe, others, suppressor, columns)
   const identity = await identifyRun(own, ports, table, mapping, await ports.target.workspace())
   const records = await openRuns(ports, { database: own.database }, own.records)
@@ -204,6 +204,14 @@ const withShared = (request: BatchRequest, mapping: Mapping): BatchRequest => ({
   ...request,
   constants: withoutMapped(request.constants, mapping),
 })
+
+/** Returns the columns of a table that rows are asked with, beside the fields of their requests. */
+const readColumns = async (
+  { target }: RunPorts,
+  request: BatchRequest,
+  mapping: Mapping,
+  { header }: Pick<Table, 'header'>,
+) => columnsIn(header, await target.columns(request.operation, withShared(request, mapping).constants))
 
 /** Returns what keeps a layout to the first row about each company or person; `undefined` where all rows are written. */
 function firstsOf(ports: RunPorts, { choices, shape }: BatchRequest) {
@@ -388,7 +396,7 @@ async function readRow(
   if (!existsSync(run.file) || (await hashOfFile(run.file)) !== run.fileHash) return undefined
   const { table } = await openRunInput(ports, request)
   const mapping = mapColumns(toMappingRequest(request, table))
-  const columns = columnsIn(table.header, await ports.target.columns())
+  const columns = await readColumns(ports, request, mapping, table)
   const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor, columns)
   const { sample } = request.choices
   // Which rows a sample has depends on how many the file has.
@@ -417,7 +425,7 @@ export async function exportRun(request: BatchRequest, ports: RunPorts, signal: 
   if (!isSame) ports.notify({ code: 'run.known_changed_since', details: {} })
   const known = isSame ? others : undefined
   const suppressor = await ports.target.suppressor()
-  const columns = columnsIn(table.header, await ports.target.columns())
+  const columns = await readColumns(ports, request, mapping, table)
   const lookup = createLookup(request, mapping, table, ports.sentences.describe, known, suppressor, columns)
   const identity = await identifyRun(request, ports, table, mapping)
   const run = await findRun(request, identity, records.runs)

@@ -135,6 +135,43 @@ kinds:
     expect(here.rows('out.csv').map(({ _source }) => _source)).toEqual(['lookup', 'duplicate'])
   })
 
+  it('makes no other lookups of people that differ in one with which it finds what is not asked for', async () => {
+    const vendor = await ready()
+    await here.run('data import people -', {
+      stdin: 'full_name,network_profile_url,phone\nAda King,https://linkedin.com/in/ada-king,+33612345678\n',
+    })
+    const profile = 'Ada,King,acme.example,https://linkedin.com/in/ada-king'
+    here.write(
+      'people.csv',
+      `first_name,last_name,domain,network_url,region\n${profile},EMEA\n${profile},APAC\n`,
+    )
+    const asked = 'contacts waterfall --csv people.csv --enrichment-type phone'
+    expect(await here.json(`${asked} --dry-run`)).toMatchObject({ lookups: 1, credits: { max: 30 } })
+    here.write(
+      'flow.yaml',
+      'name: flow\ninput: { csv: people.csv }\nsteps: [{ contacts.enrich: { enrichment_type: [phone] } }]\noutput: { csv: flow.csv, columns: [last_name, phone] }\n',
+    )
+    expect((await here.run('flow quote flow.yaml', env())).json).toMatchObject({ steps: [{ lookups: 1 }] })
+    await here.run([...asked.split(' '), '-o', 'out.csv', '--yes'], env())
+    expect(here.rows('out.csv').map(({ phone, _source }) => [phone, _source])).toEqual([
+      ['+33612345678', 'lookup'],
+      ['+33612345678', 'duplicate'],
+    ])
+    expect((await here.run('flow run flow.yaml', env())).code).toBe(0)
+    expect(await here.json('ledger')).toMatchObject([{ credits: 30 }])
+    expect(vendor.asked).toEqual([])
+  })
+
+  it('counts as other lookups in the quote of a flow, too', async () => {
+    await ready()
+    people('Ada,King,acme.example,EMEA,North', 'Ada,King,acme.example,APAC,North')
+    here.write(
+      'flow.yaml',
+      'name: flow\ninput: { csv: people.csv }\nsteps: [{ contacts.enrich: { enrichment_type: [email] } }]\noutput: { csv: flow.csv, columns: [email] }\n',
+    )
+    expect((await here.run('flow quote flow.yaml', env())).json).toMatchObject({ steps: [{ lookups: 2 }] })
+  })
+
   it('is not asked about rows that lack one that it needs, which is said', async () => {
     const vendor = await ready(', input.Region')
     people('Ada,King,acme.example,EMEA,North', 'Ada,Reed,acme.example,,North')

@@ -352,6 +352,15 @@ const vendorKinds: Partial<Readonly<Record<OperationId, readonly VendorKind[]>>>
 /** Returns what the engine asks data vendors for where its records lack it: nothing for most operations. */
 export const vendorKindsOf = ({ id }: Pick<Operation, 'id'>): readonly VendorKind[] => vendorKinds[id] ?? []
 
+/** Returns those of them that a request asks for. */
+export function vendorKindsIn(
+  row: Pick<Operation, 'id'>,
+  { enrichment_type: types }: Readonly<Record<string, unknown>>,
+): readonly VendorKind[] {
+  const kinds = vendorKindsOf(row)
+  return types === undefined ? kinds : kinds.filter((kind) => [types].flat().includes(kind))
+}
+
 /** Returns the area of an operation: the part of its id before the dot. */
 export const areaOf = (id: OperationId): string => id.slice(0, id.indexOf('.'))
 

@@ -3,7 +3,7 @@ import { shapeOf } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { isPriced } from '../../api/operations/facts.js'
-import { operations, vendorKindsOf } from '../../api/operations/table.js'
+import { operations, vendorKindsIn } from '../../api/operations/table.js'
 import { pickFields } from '../../api/values/objects.js'
 import { exitCodeOf } from '../../runs/output/report.js'
 import type { BatchDialog, BatchPorts, KnownRun, RunPorts } from '../../runs/ports.js'
@@ -243,7 +243,7 @@ export function createRunPorts(context: Context, command: TargetCommand): RunPor
       suppressor: () => context.suppressor(),
       engine: () => openOwnEngine(context),
       bulk: (run) => bulkOptions(context, command, run),
-      columns: () => context.vendorColumns(vendorKindsOf(command.operation)),
+      columns: (operation, shared) => context.vendorColumns(vendorKindsIn(operation, shared)),
       ...vendorsOfRuns(context),
     },
   }
