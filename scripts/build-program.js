@@ -4,7 +4,7 @@ import { join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import * as zod from 'zod'
-import { bundledSqlite, commandsOnly, deferred } from './esbuild-plugins.js'
+import { bundledSqlite, commandsOnly, deferred, parsedJson } from './esbuild-plugins.js'
 import { external, sqlAsText } from './packages.js'
 import { root } from './run.js'
 
@@ -14,6 +14,8 @@ export const shared = {
   bundle: true,
   platform: 'node',
   target: 'node22',
+  // Node knows them all; without this, regular expressions with them are made anew at each use.
+  supported: { 'regexp-unicode-property-escapes': true },
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
@@ -71,7 +73,7 @@ function bundle(of, plugins) {
     ...of,
     format: 'cjs',
     external: external.filter((name) => name !== 'better-sqlite3'),
-    plugins: [...plugins, bundledSqlite, deferred, commandsOnly],
+    plugins: [...plugins, bundledSqlite, deferred, commandsOnly, parsedJson],
     // zod asks whether `navigator` is Cloudflare's, and Node would load a module to answer.
     define: { 'import.meta.url': '__meta.url', navigator: 'undefined' },
     logOverride: { 'require-resolve-not-external': 'silent' },
@@ -84,12 +86,18 @@ function bundle(of, plugins) {
 async function writeScript(folder, name, { outputFiles }) {
   // A script with kept code has lost how to import modules, so its loader does that for it.
   const program = exportedLater(outputFiles[0].text)
+    // The namespace of a module is what its importers get: a copy of it would take a getter for each name.
+    .replace(
+      /\b__toCommonJS=mod=>__copyProps\(__defProp\(\{\},("__esModule",\{value:!0\})\),mod\)/,
+      '__toCommonJS=mod=>__defProp(mod,$1)',
+    )
     .replace(/\bimport\("([^"]+)"(?:,\{with:\{type:"json"\}\})?\)/g, (_, name) => {
       const [, script, path] = /^other:(\w+):(.*)/.exec(name) ?? []
       return script ? `__other("${script}").imported["${path}"]()` : `__import("${name}")`
     })
-    // Modules of Node need no module loader, which would be asked a hundred times at each start.
+    // Modules of Node need no module loader, which would be asked a hundred times at each start, and no copies of all they export.
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
+    .replace(/\b__toESM\((process\.getBuiltinModule\("[^"]+"\)),1\)/g, '{default:$1}')
   const parameters = 'exports,require,module,__import,__meta,__other'
   await writeFile(join(folder, `${name}.cjs`), asciiOnly(`(function(${parameters}){${program}\n})`))
 }

@@ -63,7 +63,9 @@ const idleModules = [
   'src/cli/call/quote.ts',
   'src/cli/context/pinned.ts',
   'src/cli/messages.ts',
+  'src/cli/options/help-texts.ts',
   'src/cli/output/progress.ts',
+  'src/cli/output/width.ts',
   'src/client/ssrf-guard.ts',
   'src/csv/cells.ts',
   'src/csv/footer.ts',
@@ -76,6 +78,7 @@ const idleModules = [
   'src/engine/handlers/waterfall.ts',
   'src/engine/jobs/payloads.ts',
   'src/engine/tables/providers.ts',
+  'src/engine/titles/suggest.ts',
   'src/identity/asked-about.ts',
   'src/identity/country.ts',
   'src/identity/mentions.ts',
@@ -175,5 +178,16 @@ export const commandsOnly = {
       /[\\/]commander[\\/]/.test(importer) ? { path, namespace: 'empty' } : undefined,
     )
     build.onLoad({ filter: /./, namespace: 'empty' }, () => ({ contents: 'export default {}' }))
+  },
+}
+
+/** Keeps JSON as its text, which is parsed when its module is first asked for: V8 takes longer to read back the code that makes it. */
+export const parsedJson = {
+  name: 'parsed-json',
+  setup(build) {
+    build.onLoad({ filter: /\.json$/ }, async ({ path }) => {
+      const text = JSON.stringify(JSON.parse(await readFile(path, 'utf8')))
+      return { contents: `export default JSON.parse(${JSON.stringify(text)})` }
+    })
   },
 }

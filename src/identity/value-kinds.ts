@@ -27,7 +27,7 @@ import { isNoAddress } from './no-address.js'
 import { parseProfile } from './profile.js'
 import ownHosts from './shared-host-owners.json' with { type: 'json' }
 import socialHosts from './shared-hosts.json' with { type: 'json' }
-import { toPlainText } from './spelling.js'
+import { ascii, toPlainText } from './spelling.js'
 import toolSites from './tool-hosts.json' with { type: 'json' }
 import { readWrittenName } from './written-name.js'
 
@@ -85,12 +85,9 @@ function toBareAddress(lower: string): string {
 const maxEmailLength = 320
 const asciiHost = /^[\x21-\x7e]+$/
 
-const web = /^(?:https?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/iu
 /** International numbers, national ones that begin with 0 or an area code in brackets, and those of North America. */
 const phone = /^(?:tel:|p:)?(?:(?:\+|00)[1-9]|0[1-9]|\(\d)[\d\s().\-–/]{5,}(?:\s*(?:x|ext\.?)\s*\d+)?$/i
 const american = /^\d{3}([ .-])\d{3}\1\d{4}$/
-/** Words of letters, at most six. */
-const words = /^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u
 const date = /^\d{1,2}([./-])\d{1,2}\1\d{2,4}\b/
 
 /** Kinds whose values are never of another kind as well. */
@@ -117,10 +114,14 @@ export function toValueKind(cell: string): ValueKind | undefined {
   const text = trimCell(cell)
   const certain = toCertainKind(text)
   if (certain !== undefined) return certain
-  if (text.includes('.') && web.test(text)) return 'web address'
+  const isWeb =
+    text.includes('.') &&
+    /^(?:[Hh][Tt][Tt][Pp][Ss]?:)?\/\/\S+$|^(?:[\p{L}\p{N}_-]+\.)+\p{L}{2,}\.?(?:[:/?#]\S*)?$/u.test(text)
+  if (isWeb) return 'web address'
   if (/\s/.test(text) && trailingForms().has(foldText(/[^\s,]+$/.exec(text)?.[0] ?? '')))
     return 'company name'
-  if (!words.test(text)) return undefined
+  // At most six words of letters.
+  if (!/^\p{L}[\p{L}\p{M}'’.-]*(?:,? [\p{L}(&][\p{L}\p{M}'’.)-]*){0,5}$/u.test(text)) return undefined
   const mayBeCountry = text.length > 3 || /^[A-Z]{2}$|^USA$/.test(text)
   if (mayBeCountry && toCountryCode(text) !== undefined) return 'country'
   return isPersonName(text) ? 'person name' : undefined
@@ -359,12 +360,15 @@ export function fitsColumn(
 export const isStandIn = (field: string, kind: ValueKind | undefined): boolean =>
   kind === 'email' && isOfDomain(field)
 
-/** An address with nothing around it. */
-const plainAddress = /^(?:https?:\/\/)?[\p{L}\p{N}._-]+(?::\d+)?(?:[/?#]\S*)?$/iu
+/** Whether a cell is an address with nothing around it. */
+const isPlainAddress = (cell: string): boolean =>
+  ascii.test(cell)
+    ? /^(?:https?:\/\/)?[\w.-]+(?::\d+)?(?:[/?#]\S*)?$/i.test(cell)
+    : /^(?:[Hh][Tt][Tt][Pp][Ss]?:\/\/)?[\p{L}\p{N}._-]+(?::\d+)?(?:[/?#]\S*)?$/u.test(cell)
 
 /** Returns a cell of a domain, with the domain in place of an email address, or of an address with more around it. */
 export const toDomainCell = (cell: string): string =>
-  plainAddress.test(cell) ? cell : (toCompanyDomain(cell) ?? cell)
+  isPlainAddress(cell) ? cell : (toCompanyDomain(cell) ?? cell)
 
 /**
  * Whether a cell is nothing that a field means: a value of another kind, or, for a domain, something at a host that many

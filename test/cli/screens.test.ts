@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Reply } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
 import { progressLine, progressParts } from '../../src/cli/output/progress.js'
-import { widthOf } from '../../src/cli/output/text.js'
+import { widthOf } from '../../src/cli/output/width.js'
 import recorded from '../../src/reference/examples.json' with { type: 'json' }
 import type { Step } from '../../src/runs/output/report.js'
 import { answering, command, type Given, keyed } from '../support/command.js'

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { widthOf } from '../../src/cli/output/text.js'
+import { widthOf } from '../../src/cli/output/width.js'
 import { command, wordsOf } from '../support/command.js'
 import { type Launched, launch, prospect } from '../support/processes.js'
 import { loadSample } from '../support/sample.js'

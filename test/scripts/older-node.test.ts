@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, write
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { widthOf } from '../../src/cli/output/text.js'
+import { widthOf } from '../../src/cli/output/width.js'
 import { perTest } from '../support/each.js'
 import { isLong, sample } from '../support/effort.js'
 import { oldNodeClone, oldVersion, root } from '../support/older-node.js'

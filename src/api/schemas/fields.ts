@@ -75,7 +75,7 @@ function build({ input, checks = [], output }: Declaration): Schemas<z.ZodObject
 
 const wrongKind = (error: string) => ({ error, params: { error: 'bad_request' } satisfies FieldRefusal })
 /** Characters that no database stores: NUL and half a surrogate pair. */
-const unclean = /[\0\p{Cs}]/u
+const unclean = /[\0\ud800-\udfff]/u
 const trimmed = z.trim()
 const filled = z.minLength(1, { error: 'must not be empty', abort: true })
 /** Returns whether a database stores a text unchanged. */

@@ -1,4 +1,4 @@
-import { fstatSync, writeSync } from 'node:fs'
+import { fstatSync, statSync, writeSync } from 'node:fs'
 import type { Streams } from './context.js'
 
 type OutputStream = Streams['stdout']
@@ -11,7 +11,7 @@ const room = 4_096
  * short command: the first bytes are written without it. What could not be written, the stream tries again, and reports.
  */
 export function outputOf(descriptor: 1 | 2, open: () => OutputStream): OutputStream {
-  if (!isFileOrPipe(descriptor)) return open()
+  if (!isPlain(descriptor)) return open()
   let opened: OutputStream | undefined
   let left = room
   const listeners: (readonly [event: string, listener: () => void])[] = []
@@ -50,9 +50,11 @@ export function outputOf(descriptor: 1 | 2, open: () => OutputStream): OutputStr
   return output
 }
 
-function isFileOrPipe(descriptor: number): boolean {
+/** Whether it is a file, a pipe, or what is thrown away; a terminal is none. */
+function isPlain(descriptor: number): boolean {
   try {
     const file = fstatSync(descriptor)
+    if (file.isCharacterDevice()) return file.rdev === statSync('/dev/null').rdev
     return file.isFile() || file.isFIFO() || file.isSocket()
   } catch {
     return false

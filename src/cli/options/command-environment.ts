@@ -2,7 +2,7 @@ import { Argument, Command, type ErrorOptions, Help, Option } from 'commander'
 import type { VendorSpending } from '../../api/calls/caller.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { areaOf, operations } from '../../api/operations/table.js'
+import { areaOf, type OperationId, operations } from '../../api/operations/table.js'
 import { nearest } from '../../api/values/nearest.js'
 import { type Fields, withoutUndefined } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -16,7 +16,6 @@ import { checkLayoutFormat, fieldsOf } from '../output/output.js'
 import { checkJq, print, type View } from '../output/print.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf, shortenId, wrapText as wrapWords } from '../output/text.js'
-import texts from '../program/command-summaries.json' with { type: 'json' }
 import {
   addGlobals,
   groups,
@@ -36,6 +35,7 @@ import {
   withMore,
   wrapText,
 } from './global-options.js'
+import { commandsMeantBy, examplesOf, helpTextsOf } from './help-texts.js'
 import { type OptionRows, type OptionsOf, toOptions } from './values.js'
 
 export interface Invocation<Options = Fields> {
@@ -106,13 +106,8 @@ export function createCommandEnvironment(context: Context, start: StartCommand, 
   return environmentOf()
 }
 
-/** Examples and notes for the help of commands that are not derived from the operation table. */
-const helpTexts: Readonly<Record<string, HelpTexts>> = texts.help
-
-type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
-
 export class ProspectCommand<Options = Fields> extends Command {
-  readonly #examples: string[] = []
+  #operation: OperationId | undefined
   readonly #notes: string[] = []
   #reads: 'engine' | 'records' | undefined
   #work: Work<Ended, Options> | undefined
@@ -173,13 +168,13 @@ export class ProspectCommand<Options = Fields> extends Command {
     return this.addOption(layoutOption())
   }
 
-  /** Adds examples to the help, beside those in `command-summaries.json`, without the leading `prospect`. */
-  addExamples(...examples: readonly string[]): this {
-    this.#examples.push(...examples)
+  /** Makes the help have the examples of an operation, beside those in `help-texts.json`. */
+  ofOperation(id: OperationId): this {
+    this.#operation = id
     return this
   }
 
-  /** Adds a paragraph to the end of the help, beside the one in `command-summaries.json`. */
+  /** Adds a paragraph to the end of the help, beside the one in `help-texts.json`. */
   addNote(text: string): this {
     this.#notes.push(text)
     return this
@@ -200,10 +195,11 @@ export class ProspectCommand<Options = Fields> extends Command {
     this.configureHelp({ ...this.configureHelp(), ...helpLayout(this.topic, new Help(), detail) })
     const { helpWidth = 80, styleTitle } = this.createHelp()
     const ofFile = this.topic === 'csv'
-    const { examples: lines = [], first = [], note = [] } = helpTexts[pathOf(this)] ?? {}
+    const { examples: lines = [], first = [], note = [] } = helpTextsOf(pathOf(this))
+    const more = this.#operation === undefined ? [] : examplesOf(this.#operation)
     const paragraphs = [...(note.length > 0 ? [note.join('\n')] : []), ...this.#notes]
     const notes = ofFile ? [] : paragraphs.map((text) => wrapText(text, helpWidth))
-    const all = [...lines, ...this.#examples].filter((example) => !ofFile || example.includes(' --csv '))
+    const all = [...lines, ...more].filter((example) => !ofFile || example.includes(' --csv '))
     const examples =
       all.length > 0 ? [styleTitle('Examples:'), ...all.map((each) => `  $ prospect ${each}`)] : []
     const [usage = '', summary = '', ...options] = super.helpInformation().trimEnd().split('\n\n')
@@ -383,11 +379,9 @@ export function checkWord(parent: Command, word: string, path: string = pathOf(p
   throw new Refusal('usage.no_command', { path, word, guess: guess(word, names, path) })
 }
 
-const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
-
 function guess(word: string, names: readonly string[], path: string): string {
   const near = nearest(word, names)
-  const others = path === 'prospect' ? (otherWords[word.toLowerCase()] ?? []) : []
+  const others = path === 'prospect' ? commandsMeantBy(word) : []
   const commands = [...new Set(operations().map(({ command }) => `prospect ${command}`))]
   const guesses = [
     others.map((command) => `prospect ${command}`),

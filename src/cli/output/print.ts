@@ -14,7 +14,8 @@ import { styledStream } from '../context/io.js'
 import { asksForJson, fieldsOf, fileOf, formatOf, withSink } from './output.js'
 import { columnsOf, flatten, pickFields, type Row, recordsIn, valueAt } from './records.js'
 import type { Shown } from './table.js'
-import { drawable, formatNumber, type Look, lookOf, lookOn, messageLines, oneLine, widthOf } from './text.js'
+import { drawable, formatNumber, type Look, lookOf, lookOn, messageLines, oneLine } from './text.js'
+import { widthOf } from './width.js'
 
 export interface View extends Omit<Shown, 'fields'> {
   /** Returns the whole text of this result, of which `body` has each text on one line; `raw` is as it came. */

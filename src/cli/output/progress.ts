@@ -12,8 +12,8 @@ import {
   isAscii,
   type Look,
   oneLine,
-  widthOf,
 } from './text.js'
+import { widthOf } from './width.js'
 
 /** A text and its rank: where a line has no room for all, those of a low rank come first. */
 type ProgressPart = readonly [text: string, rank: number]

@@ -1,6 +1,7 @@
 import { type Fields, isObject } from '../../api/values/objects.js'
 import type { EventKind } from '../../api/webhooks/events.js'
-import { cutEnd, formatNumber, type Look, widthOf } from './text.js'
+import { cutEnd, formatNumber, type Look } from './text.js'
+import { widthOf } from './width.js'
 
 export type Row = Fields
 

@@ -15,9 +15,9 @@ import {
   labelOf,
   oneLine,
   shortenId,
-  widthOf,
   wrapText,
 } from './text.js'
+import { widthOf } from './width.js'
 
 /** What of a record is shown: the fields asked for, else the columns of a list, else everything. */
 export interface Shown {

@@ -1,6 +1,5 @@
 import { isAbsolute, relative } from 'node:path'
 import { styleText } from 'node:util'
-import fastStringWidth from 'fast-string-width'
 import { type Facts, isPriced, type Rate, type Unit } from '../../api/operations/facts.js'
 import { isUnlimited } from '../../api/operations/plans.js'
 import { dayMs } from '../../api/values/dates.js'
@@ -8,6 +7,7 @@ import { formatAge } from '../../api/values/duration.js'
 import { escapeControls } from '../../api/values/json.js'
 import type { LeftOutValues } from '../../csv/names.js'
 import type { Context, Streams } from '../context/context.js'
+import { widthOf } from './width.js'
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number }
 type Env = Streams['env']
@@ -80,9 +80,6 @@ export const drawable = (text: string, { isAscii }: Pick<Look, 'isAscii'>): stri
   isAscii ? text.replace(/[…·–—→’“”█░]/g, (sign) => inAscii[sign] ?? sign) : text
 
 export const oneLine = (text: string): string => escapeControls(text.replace(/\s*[\r\n\t]+\s*/g, ' ')).trim()
-
-/** Returns the width of a text in columns: two for wide scripts and emoji, none for combining marks. */
-export const widthOf = (text: string): number => fastStringWidth(text)
 
 /** Returns a text in lines of at most `width` columns, broken between words; a longer word is broken anywhere. */
 export function wrapText(text: string, width: number): string[] {

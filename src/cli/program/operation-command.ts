@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { shapeOf } from '../../api/areas/shapes.js'
 import { Refusal } from '../../api/calls/errors.js'
 import { isPriced, observedNote, pathParameters } from '../../api/operations/facts.js'
-import { areaOf, type Operation, type OperationId, vendorKindsOf } from '../../api/operations/table.js'
+import { areaOf, type Operation, vendorKindsOf } from '../../api/operations/table.js'
 import { withOwnWebhook } from '../../api/validation/own-webhook.js'
 import type { Fields } from '../../api/values/objects.js'
 import type { Admin } from '../../engine/admin/admin.js'
@@ -48,10 +48,6 @@ import { toOptions } from '../options/values.js'
 import { waitOf, waitOptions } from '../options/webhooks.js'
 import { canAsk } from '../output/prompt.js'
 import { limitsText, priceText } from '../output/text.js'
-import examples from './examples.json' with { type: 'json' }
-
-/** Examples for the help of each operation, without the leading `prospect`; each one parses as it stands. */
-const examplesOf: Readonly<Record<OperationId, readonly string[]>> = examples
 
 export async function operationCommand(
   environment: CommandEnvironment,
@@ -93,7 +89,7 @@ export async function operationCommand(
   if (hasRecords(operation, shape)) command.addLayout()
   return command
     .addNote(factsText(operation))
-    .addExamples(...examplesOf[operation.id])
+    .ofOperation(operation.id)
     .run(async (plain, given) => {
       const target = isShown(operation, given) ? plain : await requireSetUp(plain, databaseOf(given))
       const context = await withVendorOptions(target, given.options)

@@ -35,7 +35,7 @@ type Handwritten = readonly [
 /** Of commands about this machine, whatever target is in use. */
 const none: readonly TargetOption[] = []
 
-/** The commands that are not derived from the operation table, in the order of help. Their texts are in `command-summaries.json`. */
+/** The commands that are not derived from the operation table, in the order of help. Their lines of help are in `command-summaries.json`. */
 const handwritten: Readonly<Record<string, Handwritten>> = {
   init: ['machine', async () => (await import('../commands/setup/login.js')).initCommand],
   login: ['machine', async () => (await import('../commands/setup/login.js')).loginCommand],

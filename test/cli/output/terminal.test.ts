@@ -21,9 +21,9 @@ import {
   lookOf,
   oneLine,
   shortenId,
-  widthOf,
   wrapText,
 } from '../../../src/cli/output/text.js'
+import { widthOf } from '../../../src/cli/output/width.js'
 import { createContext } from '../../../src/cli/target/create.js'
 import type { Step } from '../../../src/runs/output/report.js'
 import { streamsOf } from '../../support/command.js'

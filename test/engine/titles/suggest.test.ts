@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest'
-import { hasWords, suggestTitles, titleFamilies } from '../../../src/engine/handlers/suggestions.js'
+import vocabulary from '../../../src/engine/titles/families.json' with { type: 'json' }
+import { hasWords, suggestTitles } from '../../../src/engine/titles/suggest.js'
 import { perTest } from '../../support/each.js'
 import { openBench } from '../../support/engine.js'
 
@@ -46,8 +47,8 @@ it('returns each title once, even for duplicate questions', () => {
 })
 
 it('never excludes a keyword of a title that is asked for or included, for two roles at once', () => {
-  for (const [at, { titles }] of titleFamilies.entries()) {
-    const other = titleFamilies[(at + 1) % titleFamilies.length]
+  for (const [at, { titles }] of vocabulary.families.entries()) {
+    const other = vocabulary.families[(at + 1) % vocabulary.families.length]
     const asked = [titles[0] ?? '', other?.titles.at(-1) ?? '']
     const wanted = [...asked, ...of('INCLUDED', asked)]
     const clashes = of('EXCLUDED', asked).filter((keyword) =>
@@ -58,7 +59,7 @@ it('never excludes a keyword of a title that is asked for or included, for two r
 })
 
 it('has every title in one role only', () => {
-  const titles = titleFamilies.flatMap((family) => family.titles)
+  const titles = vocabulary.families.flatMap((family) => family.titles)
   expect(new Set(titles).size).toBe(titles.length)
 })
 

@@ -1,0 +1,18 @@
+import type { OperationId } from '../../api/operations/table.js'
+import examples from '../program/examples.json' with { type: 'json' }
+import texts from '../program/help-texts.json' with { type: 'json' }
+
+type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
+
+const help: Readonly<Record<string, HelpTexts>> = texts.help
+
+const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
+
+/** Returns the examples and notes in the help of a command, without the leading `prospect`. */
+export const helpTextsOf = (path: string): HelpTexts => help[path] ?? {}
+
+/** Returns examples of an operation, without the leading `prospect`; each one parses as it stands. */
+export const examplesOf = (id: OperationId): readonly string[] => examples[id]
+
+/** Returns the commands that somebody means with a word of another program. */
+export const commandsMeantBy = (word: string): readonly string[] => otherWords[word.toLowerCase()] ?? []
