@@ -222,7 +222,7 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
       const name = names[pick(names.length)] as string
       const [what, counted] = shape.points[name] as Points[string]
       const where = what === 'engine' ? engine : isServer ? place : own
-      const until = (await where.count(what, counted)) + 1 + pick(Math.ceil(some.length / 2))
+      const most = (await where.count(what, counted)) + 1 + pick(Math.ceil(some.length / 2))
       const looking = launch(prospect, line.split(' '), client.home, {
         PROSPECT_HOME: client.home,
         ...target,
@@ -231,7 +231,7 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
       void looking.then(() => {
         isOver = true
       })
-      while (!isOver && (await where.count(what, counted)) < until) await pause(2)
+      await where.until(what, counted, most, () => isOver)
       await pause(pick(isSingle ? 2 : 20))
       if (isServer && proxy) {
         proxy.server.kill('SIGKILL')

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { Client } from 'pg'
 import type { Machine } from './command.js'
@@ -13,6 +14,8 @@ export interface Place {
   /** Computes an expression of SQL; 0 where there are no tables yet. */
   value(what: 'engine' | 'state', expression: string): Promise<number>
   count(what: 'engine' | 'state', from: string): Promise<number>
+  /** Resolves at once when there are so many, or when it is over. */
+  until(what: 'engine' | 'state', from: string, most: number, isOver: () => boolean): Promise<void>
   /** Has the leases of killed processes expire. */
   expire(): Promise<void>
 }
@@ -24,16 +27,25 @@ const expireSql = 'UPDATE jobs SET lease_until = 0; UPDATE replies SET lease_unt
 
 const isNoTable = (error: unknown) => /no such table|does not exist/.test(String(error))
 
+async function looking(isThere: () => Promise<boolean>, isOver: () => boolean): Promise<void> {
+  while (!isOver() && !(await isThere())) await pause(2)
+}
+
 export function sqlitePlace(here: Machine): Place {
   const open = (what: string) => new Database(here.path(`${what}.db`))
-  const value = async (what: string, expression: string) => {
-    if (!here.exists(`${what}.db`)) return 0
-    const database = open(what)
+  const find = (database: Database.Database, expression: string) => {
     try {
       return Number(database.prepare(`SELECT ${expression}`).pluck().get() ?? 0)
     } catch (error) {
       if (isNoTable(error)) return 0
       throw error
+    }
+  }
+  const value = async (what: string, expression: string) => {
+    if (!here.exists(`${what}.db`)) return 0
+    const database = open(what)
+    try {
+      return find(database, expression)
     } finally {
       database.close()
     }
@@ -48,6 +60,17 @@ export function sqlitePlace(here: Machine): Place {
     },
     value,
     count: (what, from) => value(what, countOf(from)),
+    until: async (what, from, most, isOver) => {
+      await looking(async () => here.exists(`${what}.db`), isOver)
+      if (isOver()) return
+      // To open it for each look would take most of a processor.
+      const database = open(what)
+      try {
+        await looking(async () => find(database, countOf(from)) >= most, isOver)
+      } finally {
+        database.close()
+      }
+    },
     expire: async () => {
       const database = open('engine')
       database.exec(expireSql)
@@ -82,6 +105,8 @@ export async function postgresPlace(closing: (close: () => Promise<void>) => voi
     },
     value,
     count: (what, from) => value(what, countOf(from)),
+    until: (what, from, most, isOver) =>
+      looking(async () => (await value(what, countOf(from))) >= most, isOver),
     expire: async () => {
       await sql(`SET search_path TO ${schemas.engine}; ${expireSql}`)
       await sql(`UPDATE ${schemas.state}.run_locks SET lease_until = 0`)

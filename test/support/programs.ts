@@ -1,7 +1,7 @@
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const programs = join(root, 'test', 'programs')
@@ -32,9 +32,30 @@ export function bundled(program: string): Promise<string> {
   return path
 }
 
+/** Loads packages when what imports them is first needed. */
+const loadedLater: Plugin = {
+  name: 'loaded-later',
+  setup: ({ onResolve, onLoad }) => {
+    const isPackage = (path: string) => external.some((name) => path === name || path.startsWith(`${name}/`))
+    onResolve({ filter: /^[@\w]/ }, ({ path, kind }) =>
+      kind === 'import-statement' && isPackage(path) ? { path, namespace: 'later' } : undefined,
+    )
+    onLoad({ filter: /./, namespace: 'later' }, ({ path }) => ({
+      contents: `module.exports = require('${path}')`,
+      resolveDir: root,
+    }))
+  },
+}
+
+/** Starts a program, of which Node keeps what it has compiled once one of its processes has ended by itself. */
+const entry = `import { enableCompileCache } from 'node:module'
+enableCompileCache(new URL('compiled', import.meta.url).pathname)
+await import('./program.mjs')
+`
+
 /**
- * Bundles a program, unless a test of another process has. Each is bundled by itself: all together, they would be divided into
- * hundreds of modules, and most of the start of a program would go into loading them.
+ * Bundles a program, unless a test of another process has. It is one module: most of the start of a program went into
+ * loading hundreds of them.
  */
 async function bundle(name: string): Promise<string> {
   const folder = join(folderOf(process.ppid), name)
@@ -43,17 +64,18 @@ async function bundle(name: string): Promise<string> {
   const partial = `${folder}-${process.pid}.partial`
   await build({
     entryPoints: [join(programs, `${name}.ts`)],
-    outdir: partial,
-    outExtension: { '.js': '.mjs' },
+    outfile: join(partial, 'program.mjs'),
     bundle: true,
-    splitting: true,
+    minifyWhitespace: true,
     platform: 'node',
     format: 'esm',
     external: [...external],
     loader: sqlAsText,
+    plugins: [loadedLater],
     banner: { js: banner },
     logLevel: 'error',
   })
+  writeFileSync(join(partial, `${name}.mjs`), entry)
   try {
     renameSync(partial, folder)
   } catch {

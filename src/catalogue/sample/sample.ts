@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { brotliDecompressSync } from 'node:zlib'
 import { ApiError } from '../../api/calls/errors.js'
 import { dayMs, isoDay } from '../../api/values/dates.js'
-import type { Fields } from '../../api/values/objects.js'
+import { type Fields, getOrMake } from '../../api/values/objects.js'
 import type { Catalogue } from '../catalogue.js'
 import type { ImportReport } from '../import/import.js'
 import { kinds, type RecordKind } from '../kinds/kind.js'
@@ -18,8 +18,11 @@ export function readSample(now: number): Readonly<Record<RecordKind, readonly Fi
   const text = brotliDecompressSync(readFileSync(findFile())).toString()
   const [head = '{}', ...lines] = text.trimEnd().split('\n')
   const days = Math.floor((now - (JSON.parse(head) as { made: number }).made) / dayMs)
+  const shiftedDays = new Map<string, string>()
   const shifted = (line: string) =>
-    line.replace(/(?<=")\d{4}-\d\d-\d\d(?=["T])/g, (day) => isoDay(Date.parse(day) + days * dayMs))
+    line.replace(/(?<=")\d{4}-\d\d-\d\d(?=["T])/g, (day) =>
+      getOrMake(shiftedDays, day, () => isoDay(Date.parse(day) + days * dayMs)),
+    )
   const sample: Record<RecordKind, Fields[]> = { companies: [], people: [], jobs: [], posts: [] }
   for (const line of lines) {
     const [kind, record] = JSON.parse(shifted(line)) as [RecordKind, Fields]
