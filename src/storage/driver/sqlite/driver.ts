@@ -72,6 +72,15 @@ export function checkVersion(version: string): void {
     })
 }
 
+let isVersionChecked = false
+
+/** All databases of a process have the same SQLite. */
+function checkOwnVersion(database: Database.Database): void {
+  if (isVersionChecked) return
+  checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
+  isVersionChecked = true
+}
+
 function createPrivately(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   try {
@@ -88,7 +97,7 @@ function createPrivately(path: string): void {
 function connect(path: string, options: SqliteOptions): Database.Database {
   try {
     const database = new Database(path, { timeout: 10_000 })
-    checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
+    checkOwnVersion(database)
     if (options.pageBytes !== undefined) database.pragma(`page_size = ${options.pageBytes}`)
     useLog(database)
     // A checkpoint waits for the disk twice; every 16 MiB of log is often enough.
@@ -113,7 +122,7 @@ const creatingMs = 5_000
 function useLog(database: Database.Database): void {
   for (let began: number | undefined; ; ) {
     try {
-      database.pragma('journal_mode = WAL')
+      database.pragma('journal_mode = WAL', { simple: true })
       return
     } catch (error) {
       began ??= performance.now()
