@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { build } from 'esbuild'
 import { sqlAsText } from './packages.js'
 import { root } from './run.js'
@@ -110,21 +110,28 @@ export const deferred = {
     const idle = new Set(idleModules.map((name) => join(root, name)))
     const gone = [...idle].filter((path) => !existsSync(path))
     if (gone.length > 0) throw new Error(`the list of idle modules names ${gone}, which is not there`)
-    build.onResolve({ filter: /./ }, async ({ path, kind, pluginData, importer, resolveDir, namespace }) => {
-      if (pluginData?.isFound || namespace === 'deferred' || kind === 'entry-point') return undefined
-      if (builtins.test(path))
-        return /[\\/]node_modules[\\/]/.test(importer) ? undefined : { path, namespace: 'deferred' }
-      if (!path.startsWith('.') || kind !== 'import-statement') return undefined
-      const found = await build.resolve(path, {
-        kind,
-        importer,
-        resolveDir,
-        pluginData: { isResolved: true, isFound: true },
-      })
-      return idle.has(found.path) ? { path: found.path, namespace: 'deferred' } : undefined
-    })
+    build.onResolve(
+      { filter: /./ },
+      async ({ path: asked, kind, pluginData, importer, resolveDir, namespace }) => {
+        if (pluginData?.isFound || namespace === 'deferred' || kind === 'entry-point') return undefined
+        if (builtins.test(asked))
+          return /[\\/]node_modules[\\/]/.test(importer) ? undefined : { path: asked, namespace: 'deferred' }
+        if (!asked.startsWith('.') || kind !== 'import-statement') return undefined
+        const found = await build.resolve(asked, {
+          kind,
+          importer,
+          resolveDir,
+          pluginData: { isResolved: true, isFound: true },
+        })
+        // Without the folder of this clone, which is nobody's business where the program is installed.
+        const path = relative(root, found.path).replaceAll(sep, '/')
+        return idle.has(found.path) ? { path, namespace: 'deferred' } : undefined
+      },
+    )
     build.onLoad({ filter: /./, namespace: 'deferred' }, async ({ path }) => {
-      const exported = (await namesOf(path)).map(
+      const isOurs = !path.startsWith('node:')
+      const names = isOurs ? await functionsOf(join(root, path)) : await functionsOfNode(path)
+      const exported = names.map(
         (name) =>
           // The first call puts what it found in its own place: those after it, of which a batch has millions, go there at once.
           // Functions that stand in tables when a module is loaded would be looked for with each call: theirs is none of these.
@@ -133,22 +140,25 @@ export const deferred = {
             return new.target ? new ${name}(...given) : ${name}(...given)
           }`,
       )
-      return {
-        contents: `let kept\nconst loaded = () => kept ??= require('${path}')\n${exported.join('\n')}`,
-        resolveDir: root,
-      }
+      const loaded = `let kept\nconst loaded = () => kept ??= require('${isOurs ? `./${path}` : path}')`
+      return { contents: [loaded, ...exported].join('\n'), resolveDir: root }
     })
   },
 }
 
-/** Returns the names of the functions and classes that a module exports. Throws where one of ours exports something else. */
-async function namesOf(path) {
-  const isOurs = !path.startsWith('node:')
-  const all = Object.entries(isOurs ? await exportsOf(path) : await import(path))
+/** Returns the names of the functions and classes that a module of Node exports. */
+const functionsOfNode = async (name) =>
+  Object.entries(await import(name))
+    .filter(([name, value]) => name !== 'default' && typeof value === 'function')
+    .map(([name]) => name)
+
+/** Returns the names of the functions and classes that a module of ours exports. Throws where it exports something else. */
+async function functionsOf(path) {
+  const all = Object.entries(await exportsOf(path))
   const others = all.filter(([, value]) => typeof value !== 'function').map(([name]) => name)
-  if (isOurs && others.length > 0)
+  if (others.length > 0)
     throw new Error(`${path} exports ${others}: take it from the list of idle modules, or export a function`)
-  return all.map(([name]) => name).filter((name) => name !== 'default' && !others.includes(name))
+  return all.map(([name]) => name)
 }
 
 /** Returns what a module of ours exports. */
