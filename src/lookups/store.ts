@@ -1,7 +1,10 @@
 import type { Input, RunRow } from '../api/calls/caller.js'
 import { askedLaterIn, lostIn } from '../api/operations/table.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
+import { pickFields } from '../api/values/objects.js'
 import {
+  boundInteger,
+  boundText,
   type Connection,
   type Driver,
   insertList,
@@ -251,7 +254,8 @@ interface ClaimedRows {
   /** By identity, the rows of the portion that are sent, and the answers of others. */
   readonly firsts: Map<string, number>
   readonly answered: Map<string, RowOutcome>
-  readonly rows: Value[][]
+  readonly asked: Value[][]
+  readonly known: Value[][]
   readonly work: (() => unknown)[]
   held: number
   units: number
@@ -268,19 +272,30 @@ const types = {
   input: 'TEXT',
   work: 'TEXT',
   held: 'BIGINT',
+  cost: 'BIGINT',
+  payer: 'TEXT',
   source: 'TEXT',
   from_run: 'BIGINT',
   from_row: 'BIGINT',
   error: 'TEXT',
+  body: 'TEXT',
   asked_at: 'BIGINT',
   answered_at: 'BIGINT',
 } as const
 const [, , ...replaced] = Object.keys(types).map((column) => `${column} = excluded.${column}`)
-const put = insertList(
-  'lookups',
-  types,
-  `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}, cost = 0, payer = NULL, body = NULL`,
-)
+
+/** Returns the INSERT of lookups with these columns, in place of what is recorded of them. Values take long to bind. */
+const putting = (...columns: readonly (keyof typeof types)[]) =>
+  insertList(
+    'lookups',
+    pickFields(types, columns),
+    `ON CONFLICT (run, row) DO UPDATE SET ${replaced.join(', ')}`,
+  )
+const looked = ['run', 'row', 'state', 'hash', 'identity'] as const
+const putAsked = putting(...looked, 'key', 'input', 'work', 'held', 'asked_at')
+const putAnswered = putting(...looked, 'source', 'from_run', 'from_row', 'error', 'asked_at', 'answered_at')
+const putSingle = putting(...looked, 'key', 'payer', 'error', 'body', 'asked_at', 'answered_at')
+const putAccepted = putting(...looked, 'key', 'work', 'payer', 'asked_at')
 const rangeSql = `SELECT l.run, l.row, l.state, l.identity, l.key, l.input, l.work, l.held, l.cost, l.source,
   l.from_run, l.from_row, l.error, coalesce(l.body, o.body) AS body, l.asked_at, l.answered_at
   FROM lookups l LEFT JOIN lookups o ON o.run = l.from_run AND o.row = l.from_row
@@ -289,8 +304,9 @@ const equalSql = `SELECT l.run, l.row, l.state, e.hash, l.identity, l.key, l.inp
   l.asked_at, l.answered_at, l.from_run, l.from_row, r.id, r.status, r.known_by
   FROM equal_lookups e CROSS JOIN lookups l ON l.run = e.run AND l.row = e.row AND l.hash IS NOT NULL
   CROSS JOIN runs r ON r.number = l.run
-  WHERE e.hash IN (SELECT atom FROM json_each(?)) AND (l.source <> 'store' OR l.run = ?)
-  AND l.state <> 'failed' AND l.state <> 'invalid' AND r.operation = ? AND r.target = ? AND (r.workspace = ? OR r.workspace = '')`
+  WHERE e.hash IN (SELECT atom FROM json_each(?)) AND (l.source <> 'store' OR l.run = ${boundInteger})
+  AND l.state <> 'failed' AND l.state <> 'invalid'
+  AND r.operation = ${boundText} AND r.target = ${boundText} AND (r.workspace = ${boundText} OR r.workspace = '')`
 const equalTypes = { hash: 'BIGINT', run: 'BIGINT', row: 'BIGINT' } as const
 const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run, row) DO NOTHING')
 const startedSql = `SELECT l.run, l.row, l.work, l.key, l.payer, l.identity, l.hash FROM runs r JOIN lookups l ON l.run = r.number
@@ -786,7 +802,8 @@ class StoredLookups {
       isUnderWay,
       firsts: new Map(),
       answered: new Map(),
-      rows: [],
+      asked: [],
+      known: [],
       work: [],
       held: 0,
       units: 0,
@@ -809,13 +826,15 @@ class StoredLookups {
     const single = new Set<Value>(
       isIndexed ? [] : rows.flatMap((row) => (row.repeats === false ? row.ordinal : [])),
     )
-    const equals = portion.rows.flatMap(([number = null, ordinal = null, , hash = null]) =>
+    const { asked, known } = portion
+    const equals = [...asked, ...known].flatMap(([number = null, ordinal = null, , hash = null]) =>
       hash === null || single.has(ordinal) ? [] : [[hash, number, ordinal]],
     )
     // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
     await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
-    if (portion.rows.length > 0) await connection.dialect.insertRows(connection, put, portion.rows)
+    if (asked.length > 0) await connection.dialect.insertRows(connection, putAsked, asked)
+    if (known.length > 0) await connection.dialect.insertRows(connection, putAnswered, known)
     if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
     const { held, units } = portion
     await holdBudget(connection, this.#scopes, { held, units }, now)
@@ -915,8 +934,19 @@ class StoredLookups {
     const sent = left?.input ?? (options.isTogether || row.isItem ? null : toJson(input))
     const work = left?.work ? toJson({ ...(parseJson(left.work) as Work), isTaken: true }) : null
     const state = work === null ? 'asked' : 'accepted'
-    const values = [run.number, ordinal, state, hash ?? null, identity ?? null, key, sent, work, held, 'live']
-    portion.rows.push([...values, null, null, null, left?.asked_at ?? now, null])
+    const at = left?.asked_at ?? now
+    portion.asked.push([
+      run.number,
+      ordinal,
+      state,
+      hash ?? null,
+      identity ?? null,
+      key,
+      sent,
+      work,
+      held,
+      at,
+    ])
     const was = left ? { input: left.input, work } : null
     const ask = this.#askOf(row, key, was ?? (wasSent ? { input: null } : null), held, left === undefined)
     return { is: 'ask', ask: limit === undefined ? ask : { ...ask, limit, input } }
@@ -924,7 +954,7 @@ class StoredLookups {
 
   /** Records an outcome that a row has without being sent. */
   #answeredAs(
-    { answered, rows, now }: ClaimedRows,
+    { answered, known, now }: ClaimedRows,
     { ordinal, identity, hash }: LookupRow,
     outcome: RowOutcome,
   ): Claim {
@@ -933,9 +963,9 @@ class StoredLookups {
     const state = isUnknown(answer) ? 'unknown' : answer.status
     const found = source === 'store' ? (hash ?? null) : null
     const { number } = this.run
-    const values = [number, ordinal, state, found, identity ?? null, null, null, null, 0, source ?? 'live']
+    const values = [number, ordinal, state, found, identity ?? null, source ?? 'live']
     // A single lookup is no row of a run: the answer that it takes is not recorded again.
-    if (!isSingle(this.run)) rows.push([...values, ...from, answer.error, now, storedAt ?? now])
+    if (!isSingle(this.run)) known.push([...values, ...from, answer.error, now, storedAt ?? now])
     return { is: 'answered', outcome }
   }
 
@@ -1132,18 +1162,8 @@ class StoredLookups {
         const state = isUnknown(answer) ? 'unknown' : status
         if (!ask || from !== undefined) {
           // One equal row stands for all; another spelling is found by itself.
-          const values = [
-            number,
-            ordinal,
-            state,
-            isSpelling ? (hash ?? null) : null,
-            identity ?? null,
-            null,
-            null,
-            null,
-            0,
-            source,
-          ]
+          const found = isSpelling ? (hash ?? null) : null
+          const values = [number, ordinal, state, found, identity ?? null, source]
           const origin = typeof from === 'object' ? from : [number, from ?? null]
           written.push([...values, ...origin, isUnknown(answer) ? null : error, now, now])
           if (ask) release(ask)
@@ -1176,7 +1196,7 @@ class StoredLookups {
         if (ask.units > 0) used += this.options.budgets.quota?.count(body) ?? 0
       }
       await endAll(connection, ended)
-      if (written.length > 0) await connection.dialect.insertRows(connection, put, written)
+      if (written.length > 0) await connection.dialect.insertRows(connection, putAnswered, written)
       const { done } = this
       const changing = changeRun(
         connection,
@@ -1218,30 +1238,14 @@ class StoredLookups {
     const { ordinal, hash, identity } = row
     const now = this.options.now()
     const { status, error, body, text, isCut, ageMs = 0, payer = null } = answer
-    const values = [
-      this.run.number,
-      ordinal,
-      status,
-      hash ?? null,
-      isCut ? null : (identity ?? null),
-      key,
-      null,
-      null,
-      0,
-    ]
+    const values = [this.run.number, ordinal, status, hash ?? null, isCut ? null : (identity ?? null), key]
+    const json = body === undefined ? null : (text ?? toJson(body))
     await this.driver.transaction(async (connection) => {
-      await connection.dialect.insertRows(connection, put, [
-        [...values, 'live', null, null, error, now, now - ageMs],
+      await connection.dialect.insertRows(connection, putSingle, [
+        [...values, payer, error, json, now, now - ageMs],
       ])
       const found = [[hash ?? null, this.run.number, ordinal], ...this.#statedBy(row, answer)]
       if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
-      await connection.run(
-        'UPDATE lookups SET body = ?, payer = ? WHERE run = ? AND row = ?',
-        body === undefined ? null : (text ?? toJson(body)),
-        payer,
-        this.run.number,
-        ordinal,
-      )
       await changeRun(connection, this.#own, `${heardAt}, done = done + 1`, now, now)
     }, `run ${this.run.number}`)
   }
@@ -1254,12 +1258,21 @@ class StoredLookups {
   ): Promise<void> {
     const now = this.options.now()
     const { number } = this.run
-    const values = [number, ordinal, 'accepted', hash ?? null, identity ?? null, key, null, toJson(work), 0]
+    const values = [
+      number,
+      ordinal,
+      'accepted',
+      hash ?? null,
+      identity ?? null,
+      key,
+      toJson(work),
+      payer,
+      now,
+    ]
     await this.driver.transaction(async (connection) => {
-      await connection.dialect.insertRows(connection, put, [[...values, 'live', null, null, null, now, null]])
+      await connection.dialect.insertRows(connection, putAccepted, [values])
       const found = [[hash ?? null, number, ordinal]]
       if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
-      await connection.run('UPDATE lookups SET payer = ? WHERE run = ? AND row = ?', payer, number, ordinal)
       await changeRun(connection, this.#own, heardAt, now, now)
     }, `run ${number}`)
   }
