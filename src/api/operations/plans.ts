@@ -60,10 +60,11 @@ export const isMeteredPlan = (plan: string): boolean => planOf(plan) !== own
 
 /** Returns an operation as a plan charges and counts it. */
 export function operationOn(row: Operation, plan: string): Operation {
-  const { quota: _, ...uncounted } = row
   const { price, quota } = operation(row.id)
-  if (!isMeteredPlan(plan)) return { ...uncounted, price: {} }
-  return row.price === price ? row : { ...uncounted, price, ...(quota ? { quota } : {}) }
+  const isMetered = isMeteredPlan(plan)
+  if (isMetered && row.price === price) return row
+  const { quota: _, ...uncounted } = row
+  return isMetered ? { ...uncounted, price, ...(quota ? { quota } : {}) } : { ...uncounted, price: {} }
 }
 
 /** Returns the balance of a workspace as the API reports it. */

@@ -1,5 +1,6 @@
 import type { Account, CompanyQuery } from '../../api/ports/ports.js'
 import { companySizes, companyTypes } from '../../api/schemas/enumerations.js'
+import { getOrMake } from '../../api/values/objects.js'
 import { cleanName, foldName, foldText } from '../../identity/name.js'
 import { type NetworkProfile, parseProfile } from '../../identity/profile.js'
 import { toCompanyDomain } from '../../identity/value-kinds.js'
@@ -15,6 +16,7 @@ import {
   boundText,
   type Connection,
   findRow,
+  mapResult,
   type Value,
 } from '../../storage/driver/connection.js'
 import { dialectOf } from '../dialect/dialects.js'
@@ -49,6 +51,8 @@ const byName = `${named(`= ${boundText}`)} LIMIT 2`
 const byNames = `${named('IN (SELECT value FROM json_each(?))')} ORDER BY key LIMIT ${maxPerProfile}`
 // Where there is none, no name needs to be looked for beside an unknown domain.
 const anyWithoutDomain = 'SELECT key FROM companies WHERE domain IS NULL LIMIT 1'
+const hasAny = (connection: Connection) =>
+  mapResult(connection.get(anyWithoutDomain), (found) => found !== undefined)
 const nextName = `SELECT name FROM companies WHERE name >= ${boundText} ORDER BY name LIMIT 1`
 
 /**
@@ -71,10 +75,11 @@ export async function matchCompany(
   if (wanted.domain !== undefined) {
     const company = await findRow<CompanyMatch>(connection, byDomain, wanted.domain)
     if (company) return hasOtherProfile(company, wanted.profiles) ? undefined : company
+    if (!(await getOrMake(connection.known, anyWithoutDomain, () => hasAny(connection)))) return undefined
   }
-  if (wanted.name === undefined) return undefined
-  if (wanted.domain !== undefined && !(await connection.get(anyWithoutDomain))) return undefined
-  const named = await connection.all<CompanyMatch>(byName, wanted.name, ...toKnownValues(wanted))
+  const { name } = wanted
+  if (name === undefined) return undefined
+  const named = await connection.all<CompanyMatch>(byName, name, ...toKnownValues(wanted))
   const company =
     named.length > 0 ? onlyOne(named) : await matchWrittenName(connection, query.name ?? '', wanted)
   const isOther = wanted.country === undefined && company && hasOtherForm(company, query.name ?? '')
@@ -170,7 +175,10 @@ function normalizeQuery(query: CompanyQuery) {
     /** The network's id, then the profile url. */
     profiles,
     domain: query.domain ? toCompanyDomain(query.domain, query.name || undefined) : undefined,
-    name: (query.name && foldName(query.name)) || undefined,
+    /** Folded when it is read, which takes long: most companies are found without it. */
+    get name() {
+      return (query.name && foldName(query.name)) || undefined
+    },
     country: query.country?.trim().toUpperCase() || undefined,
   }
 }
