@@ -61,7 +61,8 @@ export function lineWriter(delimiter: string, raw: boolean): (cells: readonly st
     const written = new Array<string>(cells.length)
     for (let at = 0; at < cells.length; at++) {
       const cell = cells[at] ?? ''
-      written[at] = write(raw ? cell : defuse(cell))
+      // Most cells of a row without an answer.
+      written[at] = cell === '' ? '' : write(raw ? cell : defuse(cell))
     }
     return `${written.join(delimiter)}\n`
   }

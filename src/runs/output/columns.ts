@@ -370,9 +370,9 @@ export function createLayout(
       for (let at = 0; at < input.length; at++) cells[at] = row.cells[at] ?? ''
       for (const { at, column } of completedIn(row))
         cells[at] = displayedCell(valueAt(row.body, column.path), column)
-      const values = valuesAt(row.body, paths)
+      const values = row.body === undefined ? undefined : valuesAt(row.body, paths)
       for (let at = 0; at < named.length; at++)
-        cells[input.length + at] = displayedCell(values[at], named[at] as ResultColumn)
+        cells[input.length + at] = values ? displayedCell(values[at], named[at] as ResultColumn) : ''
       for (const [name, at] of places) cells[at] = toCell(statusValue(row, name))
       return cells
     },
