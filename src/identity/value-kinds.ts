@@ -408,6 +408,8 @@ export function describeMisplaced(field: string, cell: string): string {
 /** Returns why a value that is asked for by itself cannot be what a field means, as the end of a sentence; `undefined` where it may be. */
 export function describeUnfit(subject: RowSubject, field: string, value: string): string | undefined {
   const isUnfit = isMisplaced(subject, field, value)
+  // Its schema says what a profile looks like.
+  if (isOfProfile(field) && !isProfileKind(toValueKind(value))) return undefined
   if (!isOfDomain(field)) return isUnfit ? describeMisplaced(field, value) : undefined
   const domain = toDomain(value)
   if (!isUnfit) return domain === undefined ? 'must be a domain, such as example.com' : undefined

@@ -50,6 +50,13 @@ describe('help', () => {
     },
   )
 
+  it('fits a narrow terminal but for commands to copy, and says in few words what costs', async () => {
+    const { stdout } = await command(['accounts', 'enrich', '--help'], { terminal: true, columns: 60 })
+    const wide = stdout.split('\n').filter((line) => line.length > 60 && !line.startsWith('  $ '))
+    expect(wide).toEqual([])
+    expect(stdout).toMatch(/--refresh +Pay again\n/)
+  })
+
   it('prints the help of every command on at most 45 lines of 80 columns', async () => {
     const long: unknown[] = []
     for (const { argv, text } of await pages()) {

@@ -154,7 +154,7 @@ const storedAnswers = optionRows({
     'reuse stored answers up to this age, such as 90d (default: 30d for paid answers; 0 for none)',
     durationMs,
   ],
-  refresh: ['', 'ignore stored answers, and pay again'],
+  refresh: ['', 'pay again, and ignore stored answers'],
 })
 
 const running = optionRows({

@@ -212,7 +212,7 @@ export class ProspectCommand<Options = Fields> extends Command {
         return `${styleTitle(heading)}\n  ${names.join('\n  ')}`
       }),
       options.join('\n\n'),
-      ...withMore(notes, moreHelp(this, this.topic, detail)),
+      ...withMore(notes, wrapText(moreHelp(this, this.topic, detail), helpWidth)),
       examples.join('\n'),
     ]
       .flatMap((text) => (text === '' ? [] : [`${text}\n`]))

@@ -143,6 +143,7 @@ describe('a value that cannot be what its option means', () => {
       'contacts waterfall --network-url https://linkedin.com/company/acme --enrichment-type phone',
       '--network-url must be the profile of a person',
     ],
+    ['leads enrich jane@acme.example', '--network-url must be the address of a profile (https://…)'],
     ["contacts reverse-lookup --email 'no address'", '--email must be an email address'],
     ['messenger validate 12', '--phone-numbers must be a phone number'],
   ])('is refused before anything is asked: %s', async (line, said) => {
