@@ -44,7 +44,7 @@ const longest = [
   'cli/killed-anywhere',
   'reference/tools',
   'engine/postgres',
-  'engine/jobs-processes',
+  'engine/jobs/processes',
   'cli/control-characters',
   'scenarios/scenarios',
   'engine/processes',

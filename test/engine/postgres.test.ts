@@ -8,12 +8,12 @@ import { benchDatabase } from '../support/engine.js'
 import { emptyEngine, freshSchema } from '../support/postgres.js'
 
 // An engine behaves alike in both databases, so the tests of SQLite run again here: a third of the files, those that
-// write most, or all with --long.
+// write most, or all with --long. The queue's tests (jobs/queue) are of both databases themselves.
 const suites = [
-  'jobs',
+  'credits/holds',
   'purge',
   'limits',
-  'deliveries',
+  'worker/deliveries',
   'personas',
   'handlers/cursor',
   'credits/idempotency',
@@ -23,6 +23,9 @@ const suites = [
   'clock-steps',
   'credits/ledger',
   'faults',
+  'jobs/contacts',
+  'jobs/lists',
+  'jobs/imports',
 ]
 
 type Place = Awaited<ReturnType<typeof make>>

@@ -5,7 +5,7 @@ import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../src/runs/purge.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { lookupsFor, newRun } from '../runs/fakes.js'
-import { states } from '../support/states.js'
+import { states } from '../support/databases.js'
 
 let driver: Driver
 

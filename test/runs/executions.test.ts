@@ -7,9 +7,9 @@ import { asRead } from '../../src/runs/input/mapping.js'
 import { type Run, runsOver, stopKilled } from '../../src/runs/journal/runs.js'
 import type { Batch } from '../../src/runs/ports.js'
 import { type Driver, readNumber } from '../../src/storage/driver/connection.js'
+import { states } from '../support/databases.js'
 import { perFile } from '../support/each.js'
 import { newFolder } from '../support/new-folder.js'
-import { states } from '../support/states.js'
 import {
   company,
   companyBatch,

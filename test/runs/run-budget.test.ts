@@ -7,10 +7,10 @@ import { asRead } from '../../src/runs/input/mapping.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { spendingOver } from '../../src/runs/journal/spending.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
+import { states } from '../support/databases.js'
 import { perFile } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { newFolder } from '../support/new-folder.js'
-import { states } from '../support/states.js'
 import {
   companyBatch,
   csvOf,

@@ -11,8 +11,8 @@ import { isKnown } from '../../src/client/kept-keys.js'
 import { runsOver } from '../../src/runs/journal/runs.js'
 import { purgeRuns } from '../../src/runs/purge.js'
 import { createSingleLookups } from '../../src/runs/stored-lookups.js'
+import { states } from '../support/databases.js'
 import { randomIds } from '../support/engine.js'
-import { states } from '../support/states.js'
 import { fakeCaller, reply } from './fakes.js'
 
 const day = 86_400_000

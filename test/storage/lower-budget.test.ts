@@ -4,7 +4,7 @@ import type { Budgets } from '../../src/lookups/budgets.js'
 import type { Ask, Claim, LookupOptions } from '../../src/lookups/store.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
 import { lookupsFor, newRun } from '../runs/fakes.js'
-import { states } from '../support/states.js'
+import { states } from '../support/databases.js'
 
 const asksIn = (claims: readonly Claim[]): Ask[] =>
   claims.flatMap((claim) => (claim.is === 'ask' ? [claim.ask] : []))

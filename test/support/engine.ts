@@ -273,9 +273,12 @@ export type Bench = Awaited<ReturnType<typeof openBench>>
 /** Where benches keep their engine: in memory, unless a file of tests says otherwise. */
 export const benchDatabase = { open: () => openEngineDatabase(':memory:') }
 
-export async function openBench(location?: string, ids: Ids = randomIds) {
+export async function openBench(
+  at: string | (() => Promise<Driver>) = benchDatabase.open,
+  ids: Ids = randomIds,
+) {
   const clock = new TestClock()
-  const database = await (location === undefined ? benchDatabase.open() : openEngineDatabase(location))
+  const database = await (typeof at === 'string' ? openEngineDatabase(at) : at())
   const store = database
   const admin = createAdmin({ store, clock, ids })
   const source = new TestSource()

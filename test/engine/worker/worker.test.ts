@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ApiError } from '../../../src/api/calls/errors.js'
 import type { WorkerPorts } from '../../../src/engine/jobs/progress.js'
@@ -6,10 +6,9 @@ import { findJob } from '../../../src/engine/tables/jobs.js'
 import { createWorker, type Worker } from '../../../src/engine/worker/worker.js'
 import type { Driver } from '../../../src/storage/driver/connection.js'
 import { perTest } from '../../support/each.js'
-import { tries } from '../../support/effort.js'
 import { openBench } from '../../support/engine.js'
 import { until } from '../../support/until.js'
-import { answered, FakeSender, idOf, portsOf, workerOf } from '../fake-sender.js'
+import { answered, idOf, portsOf, workerOf } from '../fake-sender.js'
 
 const bench = perTest(openBench)
 
@@ -52,6 +51,18 @@ const failing = (fails: () => boolean): Driver => {
   }
 }
 
+/** The store of the bench, and how often it was read to the end: a look for work begins so. */
+function counted() {
+  const { store } = bench
+  let looks = 0
+  const read: Driver['read'] = async (work) => {
+    const found = await store.read(work)
+    looks++
+    return found
+  }
+  return { looks: () => looks, store: { ...store, read } }
+}
+
 describe('a worker that was started', () => {
   it('does what was accepted before and after its start', async () => {
     await queue(150)
@@ -63,10 +74,17 @@ describe('a worker that was started', () => {
   })
 
   it('finds jobs that another process has accepted', async () => {
-    const { sender } = started()
-    await pause(20)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { looks, store } = counted()
+    const { sender } = started({ store })
+    // One for jobs and one for deliveries, in vain.
+    await until(() => looks() >= 2)
     await queue(1)
-    await until(() => sender.attempts.length === 1)
+    await until(() => {
+      vi.advanceTimersByTime(1_000)
+      return sender.attempts.length === 1
+    })
   })
 
   it('continues after the store was busy', async () => {
@@ -167,14 +185,16 @@ describe('a worker that is stopped', () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const troubles: unknown[] = []
     let isClosed = false
-    const store = failing(() => isClosed)
+    let refused = 0
+    const store = failing(() => isClosed && ++refused > 0)
     const { sender, worker } = started({ store, onTrouble: (error) => troubles.push(error) })
     sender.answer = () => released.then(() => undefined)
     await until(() => sender.attempts.length === 1)
     await worker.stop(0)
     isClosed = true
     release()
-    await pause(50)
+    await until(() => refused > 0)
+    await turn()
     expect(troubles).toEqual([])
     expect(await pendingOf()).toBe(1)
   })
@@ -228,114 +248,6 @@ describe('a worker that is stopped', () => {
   })
 })
 
-describe('workers on one store', () => {
-  it('do each job once between them, however they are called', async () => {
-    await bench.admin.setQuotas({ dailyProfiles: 100_000 })
-    const ids: string[] = []
-    const jobs = tries(4, 20)
-    for (let job = 0; job < jobs; job++) ids.push(await queue(105, { streaming: job % 2 === 0 }))
-    let asked = 0
-    bench.source.before = async () => {
-      asked++
-      await pause(1)
-    }
-    const sender = new FakeSender()
-    const crew = Array.from({ length: 4 }, () => createWorker(portsOf(bench, { sender })))
-    workers.push(...crew)
-    await Promise.all([
-      ...crew.slice(0, 2).map((worker) => worker.drain()),
-      ...ids.map((id) => crew[2]?.finish(id)),
-      crew[3]?.start(),
-    ])
-    await until(async () => (await areFinal()) && (await pendingOf()) === 0)
-    expect(asked).toBe(jobs * 2)
-    expect(sender.attempts).toHaveLength((jobs / 2) * 106 + jobs / 2)
-    expect(new Set(sender.attempts.map(({ id }) => id)).size).toBe(sender.attempts.length)
-  })
-
-  it('leave a job to the one that has it', async () => {
-    const id = await queue(150)
-    const waiting = bench.source.hold()
-    const first = workerOf(bench).worker.finish(id)
-    const release = await waiting
-    expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
-    release()
-    expect(await first).toMatchObject({ state: 'finished', done: 150 })
-    expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
-  })
-
-  it('keep a job whose step takes longer than a lease', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const id = await queue(150)
-    const waiting = bench.source.hold()
-    const first = workerOf(bench).worker.finish(id)
-    const release = await waiting
-    const { leaseUntil } = await bench.admin.job(id)
-    bench.clock.advance(20_000)
-    vi.advanceTimersByTime(10_000)
-    await until(async () => (await bench.admin.job(id)).leaseUntil > leaseUntil)
-    bench.clock.advance(20_000)
-    expect(await workerOf(bench).worker.finish(id)).toBeUndefined()
-    release()
-    expect(await first).toMatchObject({ state: 'finished', done: 150 })
-  })
-
-  it.each([
-    ['where it goes on', undefined],
-    ['also when their own source fails then', new Error('too late')],
-  ])('give up a job quietly that another one has taken over: %s', async (_, error) => {
-    const id = await queue(150)
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    let asked = 0
-    bench.source.before = async () => {
-      if (++asked > 1) return
-      await released
-      if (error) throw error
-    }
-    const troubles: unknown[] = []
-    const lost = workerOf(bench, { onTrouble: (trouble) => troubles.push(trouble) }).worker.finish(id)
-    await until(() => asked === 1)
-    await bench.expire()
-    expect(await workerOf(bench).worker.finish(id)).toMatchObject({ state: 'finished' })
-    release()
-    expect(await lost).toBeUndefined()
-    expect((await bench.admin.job(id)).state).toBe('finished')
-    if (!error) expect(troubles).toEqual([])
-  })
-
-  it('take over what their own owner has left, without waiting for its lease', async () => {
-    const id = await queue(150)
-    const waiting = bench.source.hold()
-    const lost = workerOf(bench).worker.finish(id, undefined, 'run-1')
-    const release = await waiting
-    for (const other of ['run', 'run-2'])
-      expect(await workerOf(bench).worker.finish(id, undefined, other)).toBeUndefined()
-    const next = workerOf(bench).worker.finish(id, undefined, 'run-1')
-    expect(await next).toMatchObject({ state: 'finished', done: 150 })
-    release()
-    expect(await lost).toBeUndefined()
-  })
-})
-
-describe('a worker that loses a delivery', () => {
-  it('stores nothing of its attempt, which another one has made meanwhile', async () => {
-    await queue(1)
-    const slow = workerOf(bench)
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    slow.sender.answer = () => released.then(() => undefined)
-    const lost = slow.worker.drain()
-    await until(() => slow.sender.attempts.length === 1)
-    await bench.expire()
-    const next = workerOf(bench)
-    next.sender.answer = async () => answered(500)
-    expect(await next.worker.drain()).toEqual({ jobs: 0, deliveries: 1 })
-    release()
-    await lost
-    expect(await bench.admin.deliveries({}, 10)).toMatchObject([{ state: 'pending', attempts: 1 }])
-  })
-})
-
 describe('P18: receivers that hang', () => {
   it('delay no other receiver, however many there are', async () => {
     await bench.admin.setQuotas({ dailyProfiles: 100_000 })
@@ -356,10 +268,16 @@ describe('P18: receivers that hang', () => {
   it('get at most four attempts at a time', async () => {
     for (let at = 0; at < 9; at++) await queue(1)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    const { sender, worker } = started()
+    const { looks, store } = counted()
+    const { sender, worker } = started({ store })
     sender.answer = () => ended.then(() => undefined)
     await until(async () => (await areFinal()) && sender.attempts.length >= 4)
-    await pause(30)
+    for (let again = 0; again < 2; again++) {
+      const before = looks()
+      worker.wake()
+      // One for jobs and one for deliveries.
+      await until(() => looks() >= before + 2)
+    }
     expect(sender.attempts).toHaveLength(4)
     end()
     await worker.stop()

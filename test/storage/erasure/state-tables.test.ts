@@ -11,7 +11,7 @@ import { openState } from '../../../src/storage/state/open.js'
 import { serverMemory } from '../../../src/storage/state/remote-servers.js'
 import { type Events, eventsOver } from '../../../src/storage/state/webhook-inbox.js'
 import { lookupsFor, newRun } from '../../runs/fakes.js'
-import { states } from '../../support/states.js'
+import { states } from '../../support/databases.js'
 
 const now = Date.parse('2026-03-10T12:00:00Z')
 

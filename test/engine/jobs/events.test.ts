@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { OperationId } from '../../src/api/operations/table.js'
-import type { Provider } from '../../src/api/ports/ports.js'
-import { type EventName, eventBody, eventNames } from '../../src/api/webhooks/events.js'
-import { perTest } from '../support/each.js'
-import { sample } from '../support/effort.js'
-import { jobOf } from '../support/engine.js'
-import { casesOf } from '../support/fixtures.js'
-import { idOf, openWorked } from './fake-sender.js'
+import type { OperationId } from '../../../src/api/operations/table.js'
+import type { Provider } from '../../../src/api/ports/ports.js'
+import { type EventName, eventBody, eventNames } from '../../../src/api/webhooks/events.js'
+import { perTest } from '../../support/each.js'
+import { sample } from '../../support/effort.js'
+import { jobOf } from '../../support/engine.js'
+import { casesOf } from '../../support/fixtures.js'
+import { idOf, openWorked } from '../fake-sender.js'
 
 const bench = perTest(openWorked)
 
@@ -16,7 +16,7 @@ const custom = { custom: { of: 'mine', nested: { a: [1, null] } } }
 const ada = { firstname: 'Ada', lastname: 'Byron', domain: 'known.example' }
 
 /** A request of every operation that starts an import of records. */
-const imports = casesOf<[OperationId, string, object]>('engine/jobs-events/imports')
+const imports = casesOf<[OperationId, string, object]>('engine/jobs/events/imports')
 
 const ladder: Provider = {
   name: 'test',

@@ -1,10 +1,10 @@
 import fc, { type Scheduler } from 'fast-check'
 import { expect, it } from 'vitest'
-import type { Sender, Source } from '../../src/api/ports/ports.js'
-import { readBalances } from '../../src/engine/credits/ledger.js'
-import { createWorker } from '../../src/engine/worker/worker.js'
-import { tries } from '../support/effort.js'
-import { type Bench, openBench, randomIds } from '../support/engine.js'
+import type { Sender, Source } from '../../../src/api/ports/ports.js'
+import { readBalances } from '../../../src/engine/credits/ledger.js'
+import { createWorker } from '../../../src/engine/worker/worker.js'
+import { tries } from '../../support/effort.js'
+import { type Bench, openBench, randomIds } from '../../support/engine.js'
 
 const hook = { webhook_url: 'https://hook.example/' }
 const credits = 300

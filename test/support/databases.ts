@@ -1,0 +1,43 @@
+import { afterAll } from 'vitest'
+import { openEngineDatabase } from '../../src/engine/tables/schema.js'
+import type { Driver } from '../../src/storage/driver/connection.js'
+import { openState } from '../../src/storage/state/open.js'
+import { emptyEngine, emptyTables, freshSchema, type TestDatabase } from './postgres.js'
+
+type Databases = readonly [name: string, open: () => Promise<Driver>][]
+
+/** The databases that runs of a file's tests may be kept in, and how a test gets an empty one. */
+export const states = (): Databases => [
+  ['SQLite', () => openState(':memory:')],
+  ['PostgreSQL', shared(openState, (schema) => schema.sql(emptyTables(schema.name)))],
+]
+
+/** The databases that an engine of a file's tests may be in, and how a test gets an empty one. */
+export const engines = (): Databases => [
+  ['SQLite', () => openEngineDatabase(':memory:')],
+  ['PostgreSQL', shared(openEngineDatabase, emptyEngine)],
+]
+
+/** One on a server, which the tests of a file empty for each other. */
+function shared(
+  open: (location: string) => Promise<Driver>,
+  empty: (schema: TestDatabase) => Promise<unknown>,
+): () => Promise<Driver> {
+  let opened: Promise<{ schema: TestDatabase; driver: Driver }> | undefined
+  const first = async () => {
+    const schema = await freshSchema()
+    return { schema, driver: await open(schema.url) }
+  }
+  afterAll(async () => {
+    if (!opened) return
+    const { schema, driver } = await opened
+    await driver.close()
+    await schema.drop()
+  })
+  return async () => {
+    opened ??= first()
+    const { schema, driver } = await opened
+    await empty(schema)
+    return driver
+  }
+}
