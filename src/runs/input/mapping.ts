@@ -648,8 +648,6 @@ export interface ReadRow {
   readonly isValid: boolean
   /** What its column of full names has. */
   readonly fullName: string
-  /** What identifies its lookup, once that was asked. */
-  identity?: string | undefined
 }
 
 /** Returns an input as one that nothing was left out of. */

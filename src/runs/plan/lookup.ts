@@ -138,7 +138,7 @@ export function createLookup(
     const row = readOwn(cells)
     const more = line === undefined ? saidSoFar(cells, row.input) : completions.get(line)
     const input = toSent(more ? { ...row.input, ...more } : row.input)
-    return input === row.input ? row : { ...row, input, isValid: false, identity: undefined }
+    return input === row.input ? row : { ...row, input, isValid: false }
   }
   return {
     read,
@@ -176,7 +176,7 @@ export function createLookup(
       },
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
-    identity: (row) => (row.identity ??= identity(row.input)),
+    identity: ({ input }) => identity(input),
     otherHashes: otherHashesOf(operation),
     alsoAnswers: alsoAnswersOf(operation),
     ...rowPriceOf(request),
