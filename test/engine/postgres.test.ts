@@ -26,6 +26,7 @@ const suites = [
   'jobs/contacts',
   'jobs/lists',
   'jobs/imports',
+  'jobs/events',
 ]
 
 type Place = Awaited<ReturnType<typeof make>>

@@ -4,38 +4,21 @@ import { readBalances } from '../../src/engine/credits/ledger.js'
 import { findWorkspace, listWorkspaces } from '../../src/engine/tables/members.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { served } from '../client/serving.js'
+import { places } from '../support/databases.js'
 import { perTest } from '../support/each.js'
 import { tries } from '../support/effort.js'
 import { randomIds } from '../support/engine.js'
-import { newFolder } from '../support/new-folder.js'
-import { freshSchema } from '../support/postgres.js'
 import { start } from '../support/processes.js'
 import { bundled } from '../support/programs.js'
 import { until } from '../support/until.js'
 
 const minutes = 60_000
 
-/** A place for a database of its own, and how far wrong the clocks of processes that share it may be. */
-interface Place {
-  readonly location: string
-  drop(): Promise<unknown>
-}
-
-const inFile = async (): Promise<Place> => {
-  const { at, remove } = newFolder()
-  return { location: at('engine.db'), drop: async () => remove() }
-}
-
-const onServer = async (): Promise<Place> => {
-  const { url, drop } = await freshSchema()
-  return { location: url, drop }
-}
-
 /** Processes in a file are on one machine, and have one clock; those on a server may be wrong by minutes. */
-const databases = [
-  ['SQLite', inFile, [0, 0, 0, 0]],
-  ['PostgreSQL', onServer, [-10 * minutes, 3 * minutes, 0, 10 * minutes]],
-] as const
+const clocksOf: Readonly<Record<string, readonly number[]>> = {
+  SQLite: [0, 0, 0, 0],
+  PostgreSQL: [-10 * minutes, 3 * minutes, 0, 10 * minutes],
+}
 
 let program: string
 beforeAll(async () => {
@@ -45,7 +28,8 @@ beforeAll(async () => {
 const withStatus = (lines: readonly string[], status: number) =>
   lines.filter((line) => line.split(' ')[1] === String(status))
 
-describe.each(databases)('several processes on one store, in %s', (database, open, clocks) => {
+describe.each(places)('several processes on one store, in %s', (database, open) => {
+  const clocks = clocksOf[database] ?? []
   const at = perTest(async () => {
     const place = await open()
     const store = await openEngineDatabase(place.location)

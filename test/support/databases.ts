@@ -2,6 +2,7 @@ import { afterAll } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
+import { newFolder } from './new-folder.js'
 import { emptyEngine, emptyTables, freshSchema, type TestDatabase } from './postgres.js'
 
 type Databases = readonly [name: string, open: () => Promise<Driver>][]
@@ -16,6 +17,29 @@ export const states = (): Databases => [
 export const engines = (): Databases => [
   ['SQLite', () => openEngineDatabase(':memory:')],
   ['PostgreSQL', shared(openEngineDatabase, emptyEngine)],
+]
+
+interface Place {
+  readonly location: string
+  drop(): Promise<unknown>
+}
+
+/** Where several processes have one database, which is not there yet. */
+export const places: readonly [name: string, open: () => Promise<Place>][] = [
+  [
+    'SQLite',
+    async () => {
+      const { at, remove } = newFolder()
+      return { location: at('shared.db'), drop: async () => remove() }
+    },
+  ],
+  [
+    'PostgreSQL',
+    async () => {
+      const { url, drop } = await freshSchema()
+      return { location: url, drop }
+    },
+  ],
 ]
 
 /** One on a server, which the tests of a file empty for each other. */

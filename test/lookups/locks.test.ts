@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { leaseLocks } from '../../src/lookups/leases.js'
+import { leaseLocks, type RunLocks } from '../../src/lookups/leases.js'
 import type { Ask, Claim } from '../../src/lookups/store.js'
 import { type Run, runsOver, settleLost, stopKilled } from '../../src/runs/journal/runs.js'
+import { fileLocks } from '../../src/runs/records.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { findShared, openState } from '../../src/storage/state/open.js'
 import { lookupsFor, newRun } from '../runs/fakes.js'
+import { perTest } from '../support/each.js'
+import { newFolder } from '../support/new-folder.js'
 import { emptyTables, freshSchema, type TestDatabase } from '../support/postgres.js'
 import { until } from '../support/until.js'
+
+const home = perTest(newFolder)
 
 let schema: TestDatabase
 /** The same database, as two machines have it. */
@@ -57,25 +62,38 @@ async function held() {
   return { locks, lock, runs, run, lookups }
 }
 
-describe('the lock of a run in a shared database', () => {
-  it('is held by one of all machines until it is released', async () => {
-    const { lock } = await held()
-    const other = locksOf(there, 'there')
+describe.each<[string, (machine: string) => RunLocks]>([
+  [
+    'a file in the home of one machine',
+    () => fileLocks({ home: { state: home.at('state.db') }, clock: { now: Date.now } }),
+  ],
+  ['a lease in a shared database', (machine) => locksOf(machine === 'here' ? here : there, machine)],
+])('the lock of a run, %s,', (_, locksAt) => {
+  it('is held by one until it is released', async () => {
+    const [one, other] = [locksAt('here'), locksAt('there')]
+    const lock = await one.take('known')
     expect(await other.isHeld('known')).toBe(true)
-    expect(await other.holder('known')).toBe('here')
+    expect(await other.holder('known')).toMatch(/^here$|^process \d+/)
     expect(await other.take('known')).toBeUndefined()
-    expect(await other.take('another')).toBeDefined()
+    const another = await other.take('another')
+    expect(another).toBeDefined()
     await lock?.release()
     expect(await other.isHeld('known')).toBe(false)
-    expect(await other.take('known')).toBeDefined()
+    const next = await other.take('known')
+    expect(next).toBeDefined()
+    await Promise.all([another?.release(), next?.release()])
   })
 
   it('is granted to one of many who ask at once', async () => {
-    const all = [here, there, here, there, here, there].map((driver, at) => locksOf(driver, `node ${at}`))
+    const all = Array.from({ length: 6 }, (_, at) => locksAt(at % 2 === 0 ? 'here' : 'there'))
     const taken = await Promise.all(all.map((locks) => locks.take('known')))
-    expect(taken.filter((lock) => lock !== undefined)).toHaveLength(1)
+    const held = taken.filter((lock) => lock !== undefined)
+    expect(held).toHaveLength(1)
+    await held[0]?.release()
   })
+})
 
+describe('the lock of a run in a shared database', () => {
   it('is renewed for as long as its holder lives', async () => {
     const locks = locksOf(here, 'here', 300)
     const lock = await locks.take('known')
@@ -203,34 +221,5 @@ describe('a shared database of runs', () => {
     expect(found?.dialect.name).toBe('postgres')
     await found?.close()
     await other.drop()
-  })
-
-  it('keeps concurrent runs within one daily budget', async () => {
-    const perDay = 50
-    const many = await Promise.all(
-      [here, there, here, there].map(async (driver, at) => {
-        const run = await runsOver(driver).add(newRun({ id: `run ${at}`, identityKey: `known ${at}` }))
-        return lookupsFor(driver, run, { budgets: { perDay } })
-      }),
-    )
-    const claimed = await Promise.all(
-      many.map(async (lookups, at) => {
-        let count = 0
-        for (let from = 0; from < 40; from += 2) {
-          // Each run asks for rows of its own.
-          const rows = wanted.map((row) => {
-            const ordinal = row.ordinal + from
-            return { ...row, ordinal, identity: `${at} ${ordinal}`, hash: 100 * at + ordinal }
-          })
-          const asks = asksIn(await lookups.claim(rows))
-          count += asks.length
-          await lookups.settle(
-            answered(asks).map((one) => ({ ...one, ...rows.find(({ ordinal }) => ordinal === one.ordinal) })),
-          )
-        }
-        return count
-      }),
-    )
-    expect(claimed.reduce((sum, one) => sum + one, 0)).toBe(perDay)
   })
 })

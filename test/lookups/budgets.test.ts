@@ -3,8 +3,9 @@ import { unknownAnswer } from '../../src/lookups/answer.js'
 import type { Budgets } from '../../src/lookups/budgets.js'
 import type { Ask, Claim, LookupOptions } from '../../src/lookups/store.js'
 import { type Run, runsOver } from '../../src/runs/journal/runs.js'
+import { openState } from '../../src/storage/state/open.js'
 import { lookupsFor, newRun } from '../runs/fakes.js'
-import { states } from '../support/databases.js'
+import { places, states } from '../support/databases.js'
 
 const asksIn = (claims: readonly Claim[]): Ask[] =>
   claims.flatMap((claim) => (claim.is === 'ask' ? [claim.ask] : []))
@@ -125,4 +126,41 @@ describe.each(states())('%s', (_, open) => {
       }
     })
   })
+})
+
+it.each(places)('concurrent runs of several processes keep to one daily budget: %s', async (_, open) => {
+  const [perDay, rowsOfEach] = [50, 40]
+  const place = await open()
+  const drivers = [await openState(place.location), await openState(place.location)]
+  const many = await Promise.all(
+    [0, 1, 2, 3].map(async (at) => {
+      const driver = drivers[at % 2] as (typeof drivers)[0]
+      const run = await runsOver(driver).add(newRun({ id: `run ${at}`, identityKey: `known ${at}` }))
+      return lookupsFor(driver, run, { budgets: { perDay } })
+    }),
+  )
+  const sent = await Promise.all(
+    many.map(async (lookups, at) => {
+      let count = 0
+      for (let from = 0; from < rowsOfEach; from += 2) {
+        // Each run asks for rows of its own.
+        const wanted = [from, from + 1].map((ordinal) => ({
+          ...{ ordinal, identity: `${at} ${ordinal}`, hash: 100 * at + ordinal, most: 1 },
+          input: { domain: `d${at}-${ordinal}.example` },
+        }))
+        const asks = asksIn(await lookups.claim(wanted))
+        count += asks.length
+        const settled = wanted.flatMap((row) => {
+          const ask = asks.find(({ ordinal }) => ordinal === row.ordinal)
+          const answer = { status: 'found', error: null, body: {}, credits: 1 } as const
+          return ask ? [{ ...row, answer, source: 'live' as const, ask }] : []
+        })
+        await lookups.settle(settled)
+      }
+      return count
+    }),
+  )
+  expect(sent.reduce((sum, one) => sum + one, 0)).toBe(perDay)
+  for (const driver of drivers) await driver.close()
+  await place.drop()
 })
