@@ -114,6 +114,7 @@ const program = `
       const signals = new EventEmitter()
       const isEndless = isWork || ['serve', 'dashboard', 'worker', 'listen'].includes(argv[0]) || argv.includes('--wait')
       signals.on('newListener', (name) => {
+        // What its server answers at once is shown by then; what is never done, or runs until a signal, ends so.
         if (isEndless && name === 'SIGTERM') setTimeout(() => signals.emit('SIGTERM'), 50)
       })
       stdout.write('\\n@@ ' + at + '\\n')

@@ -232,6 +232,7 @@ it.each(isLong ? cases : cases.filter((one) => few.has(one.join('|'))))(
         isOver = true
       })
       await where.until(what, counted, most, () => isOver)
+      // Anywhere in what comes after that.
       await pause(pick(isSingle ? 2 : 20))
       if (isServer && proxy) {
         proxy.server.kill('SIGKILL')

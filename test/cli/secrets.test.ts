@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { describe, expect, it } from 'vitest'
 import { answering, type Listener } from '../client/listeners.js'
-import { canary, type Line, machine } from '../support/command.js'
+import { canary, type Line, machine, wordsOf } from '../support/command.js'
 import { perTest } from '../support/each.js'
 import { isLong, sample } from '../support/effort.js'
 
@@ -40,17 +40,18 @@ async function watching(path: string) {
   }
 }
 
-/** Sends SIGTERM to a command soon after it listens for it. */
-function signalling() {
-  const signals = new EventEmitter()
-  signals.on('newListener', (name) => {
-    if (name === 'SIGTERM') setTimeout(() => signals.emit('SIGTERM'), 300)
-  })
-  return signals as unknown as NodeJS.Process
-}
+const servers = ['serve', 'dashboard', 'worker', 'listen']
 
-const run = (line: Line, env: Record<string, string> = {}) =>
-  here.run(line, { env, signals: signalling(), sleep: async () => {} })
+/** Runs a command; one that runs until a signal gets SIGTERM once it has said that it runs. */
+function run(line: Line, env: Record<string, string> = {}) {
+  const signals = new EventEmitter()
+  const end = () => void setImmediate(() => signals.emit('SIGTERM'))
+  const isServer = servers.includes(wordsOf(line)[0] ?? '')
+  return here.run(line, {
+    ...{ env, signals: signals as unknown as NodeJS.Process, sleep: async () => {} },
+    ...(isServer ? { onOutput: end, onErrorOutput: end } : {}),
+  })
+}
 
 it('creates every file and folder without access for others, whatever the umask', async () => {
   writeFileSync(here.path('in.csv'), 'domain\nacme-robotics.example\nnobody.example\n', {
@@ -130,7 +131,7 @@ const secret = `whsec_${Buffer.from('canary-canary-canary-canary').toString('bas
 const password = 'canary-password-of-a-proxy'
 
 /** What the server does with the key it receives. */
-const servers: Readonly<Record<string, Parameters<typeof answering>[0]>> = {
+const manners: Readonly<Record<string, Parameters<typeof answering>[0]>> = {
   'echoes it': (request, response) => {
     const key = String(request.headers['x-api-key'])
     response.writeHead(200, { 'x-echo': key }).end(JSON.stringify({ id: key, error: key, [key]: [key] }))
@@ -170,7 +171,7 @@ describe('secrets in output and files', () => {
     expect(texts().filter(([, text]) => found(text).length > 0)).toEqual([])
   })
 
-  it.each(Object.entries(servers).map(([name, answer], from) => ({ name, answer, from })))(
+  it.each(Object.entries(manners).map(([name, answer], from) => ({ name, answer, from })))(
     'prints no secret in any command when the server $name',
     async ({ answer, from }) => {
       const server: Listener = await answering(answer)

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Forward, Outbox, Passed, ReceivedDelivery } from '../../src/api/webhooks/events.js'
 import { forwardPausesMs, passOn, startForwarder } from '../../src/http/forwarder.js'
 import { openState } from '../../src/storage/state/open.js'
@@ -185,8 +184,18 @@ describe('forwarding deliveries', () => {
   })
 
   it('wakes up for a delivery that arrives while it is idle', async () => {
-    const { wake } = start()
-    await sleep(20)
+    // It looks by itself, too, but not without this timer.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const outbox = events.outbox(target)
+    let looks = 0
+    const take: Outbox['take'] = async (...given) => {
+      const taken = await outbox.take(...given)
+      looks++
+      return taken
+    }
+    const { wake } = start(undefined, { ...outbox, take })
+    await until(() => looks > 0)
     await events.keep(delivery('a'), target)
     wake()
     await until(async () => (await stateOf('a'))?.state === 'delivered')

@@ -154,6 +154,7 @@ describe('connections', () => {
     const caller = new CountingCaller()
     const { port } = await start(caller)
     caller.work = async () => {
+      // Long enough for the other one, if it did not wait for this.
       if (caller.calls === 1) await pause(30)
     }
     const requests = [
@@ -170,6 +171,7 @@ describe('connections', () => {
     let [running, most] = [0, 0]
     caller.work = async () => {
       most = Math.max(most, ++running)
+      // Long enough for the next one to begin, if it did.
       await pause(5)
       running--
     }
@@ -276,7 +278,8 @@ describe('timeouts', () => {
 
   it('does not time out a call that runs long after its body arrived', async () => {
     const caller = new CountingCaller()
-    caller.work = () => pause(900)
+    // Longer than a request may take to arrive.
+    caller.work = () => pause(hurried.requestMs + 300)
     const { port } = await start(caller, { timing: hurried })
     expect(statuses(await exchange(port, post(port, '{}', 'Connection: close')))).toEqual([200])
   })

@@ -5,6 +5,7 @@ import { perTest } from '../../support/each.js'
 import { newFolder } from '../../support/new-folder.js'
 import { type Running, start } from '../../support/processes.js'
 import { bundled } from '../../support/programs.js'
+import { until } from '../../support/until.js'
 
 const program = await bundled('programs/lock-holder.ts')
 const folder = perTest(newFolder)
@@ -14,7 +15,7 @@ beforeEach(() => {
 })
 
 async function firstLine({ lines }: Running): Promise<string | undefined> {
-  while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(() => lines.length > 0)
   return lines[0]
 }
 

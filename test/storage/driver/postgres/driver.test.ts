@@ -478,6 +478,7 @@ describe('a PostgreSQL server', () => {
     const hasty = await openPostgres(throughWay('-c lock_timeout=5ms'))
     const working = driver.transaction(async (connection) => {
       await connection.run('INSERT INTO t (id) VALUES (1)')
+      // Longer than that of its role.
       await pause(100)
     })
     await hasty.transaction((connection) => connection.run('INSERT INTO t (id) VALUES (2)'))
