@@ -82,6 +82,19 @@ function start(
 
 const stateOf = async (id: string) => (await events.find(id))?.forwards[0]
 
+/** Gives a forwarder no time of its own: what it waits for comes when a test says so. */
+function stopTime() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+/** Lets the pauses of a forwarder go by until a condition holds. */
+const untilLater = (holds: () => boolean | Promise<boolean>) =>
+  until(() => {
+    vi.advanceTimersByTime(1_000)
+    return holds()
+  })
+
 describe('forwarding deliveries', () => {
   it('forwards the body and the headers of a delivery unchanged', async () => {
     await events.keep(delivery('a'), target)
@@ -96,8 +109,9 @@ describe('forwarding deliveries', () => {
     const [broken, errors] = [new Error('disk full'), [] as unknown[]]
     const take: Outbox['take'] = (...given) =>
       errors.length === 0 ? Promise.reject(broken) : outbox.take(...given)
+    stopTime()
     start([1], { ...outbox, take }, (error) => errors.push(error))
-    await until(() => got.length > 0)
+    await untilLater(() => got.length > 0)
     expect(errors).toEqual([broken])
   })
 
@@ -112,8 +126,9 @@ describe('forwarding deliveries', () => {
     }
     // A lease that has expired when it is looked for again.
     const take: Outbox['take'] = (now, room) => outbox.take(now, room, 1)
+    stopTime()
     start([1], { ...outbox, take }, (error) => errors.push(error), pass)
-    for (const id of ['a', 'b']) await until(async () => (await stateOf(id))?.state === 'delivered')
+    for (const id of ['a', 'b']) await untilLater(async () => (await stateOf(id))?.state === 'delivered')
     expect(errors).toEqual([broken])
   })
 
@@ -184,9 +199,8 @@ describe('forwarding deliveries', () => {
   })
 
   it('wakes up for a delivery that arrives while it is idle', async () => {
-    // It looks by itself, too, but not without this timer.
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    onTestFinished(() => void vi.useRealTimers())
+    // It looks by itself after a pause, too.
+    stopTime()
     const outbox = events.outbox(target)
     let looks = 0
     const take: Outbox['take'] = async (...given) => {
@@ -210,8 +224,9 @@ describe('forwarding deliveries', () => {
       return outbox.settle(...asked)
     }
     // The lease of a result that could not be stored is short here, so that the retry comes soon.
+    stopTime()
     start([1], { ...outbox, take: (now, limit) => outbox.take(now, limit, 1), settle: failing })
-    await until(async () => (await stateOf('a'))?.state === 'delivered')
+    await untilLater(async () => (await stateOf('a'))?.state === 'delivered')
     expect(got.length).toBeGreaterThanOrEqual(2)
   })
 })

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { machine } from '../support/command.js'
 import { perTest } from '../support/each.js'
+import { sample } from '../support/effort.js'
+import { emptySchema } from '../support/postgres.js'
 
 const header = 'first_name,last_name,email,network_url,company_domain'
 const ada = 'https://www.network.example/in/ada-byron'
@@ -60,13 +62,27 @@ const cases: readonly (readonly [what: string, people: number, ...rows: string[]
   ['an accent', 1, 'Àda,Byron,,,acme.example', 'Ada,Byron,,,www.acme.example'],
 ]
 
-describe('one person', () => {
-  const here = perTest(machine)
+/** Where the catalogue and the engine of a machine are. */
+const databases: readonly [name: string, some: typeof cases, open: () => Promise<{ url?: string }>][] = [
+  ['SQLite', cases, async () => ({})],
+  ['PostgreSQL', sample(cases, 3), emptySchema],
+]
 
-  it.each(cases)('is one for the catalogue and for a batch: %s', async (_, people, ...rows) => {
+describe.each(databases)('one person, in %s,', (_, some, open) => {
+  const here = perTest(machine)
+  const place = perTest(open)
+  const run = (line: string) =>
+    here.run(line, { env: place.url === undefined ? {} : { PROSPECT_DATABASE_URL: place.url } })
+  const json = async (line: string) => {
+    const { code, stderr, stdout } = await run(`${line} --json`)
+    expect([code, stderr]).toEqual([0, expect.anything()])
+    return JSON.parse(stdout) as { added: number; unique: number }
+  }
+
+  it.each(some)('is one for the catalogue and for a batch: %s', async (_, people, ...rows) => {
     here.write('q.csv', [header, ...rows].join('\n'))
-    const { added } = await here.json<{ added: number }>('data import people q.csv')
-    const { unique } = await here.json<{ unique: number }>('leads enrich --csv q.csv --dry-run')
+    const { added } = await json('data import people q.csv')
+    const { unique } = await json('leads enrich --csv q.csv --dry-run')
     expect({ added, unique }).toEqual({ added: people, unique: people })
   })
 
@@ -77,20 +93,21 @@ describe('one person', () => {
         '\n',
       ),
     )
-    expect(await here.json('data import people q.csv')).toMatchObject({ added: 2 })
-    expect(await here.json('leads enrich --csv q.csv --dry-run')).toMatchObject({ unique: 1 })
+    expect(await json('data import people q.csv')).toMatchObject({ added: 2 })
+    expect(await json('leads enrich --csv q.csv --dry-run')).toMatchObject({ unique: 1 })
   })
 
   it('is paid once, whichever of its rows is found', async () => {
     here.write('known.csv', [header, `Ada,Byron,,${ada},acme.example`].join('\n'))
-    await here.json('init')
-    await here.json('data import people known.csv')
+    await json('init')
+    await json('data import people known.csv')
     // Only the last row would be found alone.
     here.write('q.csv', [header, 'Ada,Byron,,,globex.example', `Ada,Byron,,${ada},globex.example`].join('\n'))
-    await here.run('leads enrich --csv q.csv -o out.csv --yes')
+    await run('leads enrich --csv q.csv -o out.csv --yes')
     expect(here.rows('out.csv').map(({ _status, _credits }) => [_status, _credits])).toEqual([
       ['found', '1'],
       ['found', '0'],
     ])
+    expect(here.exists('catalogue.db')).toBe(place.url === undefined)
   })
 })
