@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { build, transform } from 'esbuild'
+import { build } from 'esbuild'
 import * as zod from 'zod'
 import { bundledSqlite, commandsOnly, deferred, parsedJson } from './esbuild-plugins.js'
 import { external, sqlAsText } from './packages.js'
@@ -98,18 +98,8 @@ async function writeScript(folder, name, { outputFiles }) {
     // Modules of Node need no module loader, which would be asked a hundred times at each start, and no copies of all they export.
     .replace(/\brequire\("(node:[^"]+)"\)/g, 'process.getBuiltinModule("$1")')
     .replace(/\b__toESM\((process\.getBuiltinModule\("[^"]+"\)),1\)/g, '{default:$1}')
-  const script = `(function(exports,require,module,__import,__meta,__other){${program}\n})`
-  // A third of what the shortest commands read are names.
-  const isShort = name !== 'more'
-  await writeFile(join(folder, `${name}.cjs`), asciiOnly(isShort ? await withShortNames(script) : script))
-}
-
-/** Returns a function, as the text of an expression, whose names inside are short. */
-async function withShortNames(script) {
-  const { minifyWhitespace, minifySyntax, target, supported } = shared
-  const options = { minifyWhitespace, minifySyntax, minifyIdentifiers: true, target, supported }
-  const { code } = await transform(`kept=${script}`, options)
-  return code.trim().slice('kept='.length, -1)
+  const parameters = 'exports,require,module,__import,__meta,__other'
+  await writeFile(join(folder, `${name}.cjs`), asciiOnly(`(function(${parameters}){${program}\n})`))
 }
 
 /**
