@@ -114,7 +114,8 @@ describe('field names on the wire', () => {
   })
 })
 
-describe('field names in deliveries', () => {
+// One test after the other: each continues what those before it did.
+describe('field names in deliveries', { shuffle: false }, () => {
   it.each([
     ['leads.extract', { search_url: 'https://www.network.example/search/results/people/?keywords=sales' }],
     ['accounts.search', { keyword: 'robots', streaming: true }],

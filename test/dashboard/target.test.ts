@@ -55,7 +55,8 @@ async function team() {
   }
 }
 
-describe.skipIf(hasNoBrowser)('a dashboard of a server', () => {
+// One test after the other: each continues what those before it did.
+describe.skipIf(hasNoBrowser)('a dashboard of a server', { shuffle: false }, () => {
   const here = perFile(team)
 
   it('shows the balance of the server, what members spent there, and whose week is used up', async () => {

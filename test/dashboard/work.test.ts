@@ -33,7 +33,8 @@ async function press(page: Page, name: string): Promise<string> {
   return (await page.locator('#messages p').textContent()) ?? ''
 }
 
-describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', () => {
+// One test after the other: each continues what those before it did.
+describe.skipIf(hasNoBrowser)('overview, runs, jobs and the inbox', { shuffle: false }, () => {
   const receiver = perFile(() => receiveWebhooks(() => undefined))
   const full = perFile(() => serveDashboard(fillWithSamples))
   const empty = perFile(serveDashboard)

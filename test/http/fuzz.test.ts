@@ -155,7 +155,8 @@ const makes: readonly (readonly [area: string, makes: OperationId])[] = [
   ['contacts', 'contacts.enrich'],
 ]
 
-describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, () => {
+// One test after the other: each continues what those before it did.
+describe(`fuzz, PROSPECT_TEST_SEED=${seed}`, { shuffle: false }, () => {
   let bench: Bench
   let serve: (request: Request) => Promise<Response>
   let apiKeys: Readonly<Record<Key, string | undefined>>

@@ -48,7 +48,8 @@ afterAll(async () => {
 
 const call = (id: OperationId, input: Input) => caller.call(id, input, { apiKey: server.bench.key })
 
-describe('a server', () => {
+// One test after the other: each continues what those before it did.
+describe('a server', { shuffle: false }, () => {
   it('gets every request as it is while nobody is suppressed', async () => {
     const input = { leads: [{ network_url: 'https://www.network.example/in/ada' }, { network_url: 'x' }] }
     await call('leads.bulk_enrich', input)

@@ -155,8 +155,8 @@ describe('completion --install', () => {
   })
 
   it('adds the lines for zsh once', async () => {
-    const env = { HOME: here.home }
+    const env = { HOME: resolve(here.home, 'other') }
     for (let time = 0; time < 2; time++) await here.run('completion zsh --install --yes', { env })
-    expect(here.read('.zshrc').split('/.zfunc').length).toBe(2)
+    expect(here.read('other/.zshrc').split('/.zfunc').length).toBe(2)
   })
 })
