@@ -1,4 +1,4 @@
-const { closeSync, fstatSync, openSync, readSync } = require('node:fs')
+const { readFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
@@ -20,7 +20,7 @@ function load(folder) {
 function run(folder, name, other) {
   const file = join(folder, `${name}.cjs`)
   // The build writes a function in ASCII, so that its text needs no decoding and no copy.
-  const script = new Script(read(file).latin1Slice(), {
+  const script = new Script(readFileSync(file, 'latin1'), {
     filename: `${name}.cjs`,
     cachedData: readCache(join(folder, cacheName(name))),
   })
@@ -41,30 +41,9 @@ const cacheName = (name) => `${name}.${process.versions.v8.split('-')[0]}.cache`
 
 function readCache(path) {
   try {
-    return read(path)
+    return readFileSync(path)
   } catch {
     return undefined
-  }
-}
-
-/** Room for what the shortest commands read, one after the other: new memory takes longer to get than a file to read. */
-let room = Buffer.allocUnsafeSlow(1_500_000)
-
-/** Reads a file. What was read before is gone then. */
-function read(path) {
-  const file = openSync(path, 'r')
-  try {
-    const { size } = fstatSync(file)
-    if (room.length < size) room = Buffer.allocUnsafeSlow(size)
-    let length = 0
-    while (length < size) {
-      const more = readSync(file, room, length, size - length, null)
-      if (more === 0) break
-      length += more
-    }
-    return room.subarray(0, length)
-  } finally {
-    closeSync(file)
   }
 }
 

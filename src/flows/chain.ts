@@ -153,7 +153,7 @@ export async function lookupFor(
     ofFile,
     lookup: {
       ...lookup,
-      identity: ({ input: own }) => identity(own),
+      identity,
       skip: hasLeft,
       isKnown:
         isKnown && ((cells) => isKnown(resultOr(undefined, () => identityFor(lookup.read(cells).input)))),
@@ -207,7 +207,7 @@ function customLookup(
     header: [lineColumn, 'row'],
     lookup: {
       read: (cells) => asRead(input(cells)),
-      identity: ({ input: own }) => identity(own),
+      identity,
       isKnown: isKnown && ((cells) => isKnown(identity(input(cells)))),
       explain: ({ message }) => message,
       most: () => 0,

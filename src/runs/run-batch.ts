@@ -186,7 +186,7 @@ async function openComparison(
   )
   return {
     baseline: run?.id ?? null,
-    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.read(row.cells, row.line)), row),
+    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.read(row.cells, row.line).input), row),
   }
 }
 
@@ -194,7 +194,7 @@ async function openComparison(
 async function readRows(table: Table, lookup: Lookup, { choices }: BatchRequest) {
   const check = lookup.people
     ? await checkPeople(table, lookup.people, lookup.skip)
-    : await checkTable(table, (cells) => lookup.identity(lookup.read(cells)), lookup.skip)
+    : await checkTable(table, (cells) => lookup.identity(lookup.read(cells).input), lookup.skip)
   const { table: selected, count } = selectRows(table, choices, check.rows)
   return { check, count, rows: { table: selected, ...lookup, repeats: check.repeats } }
 }

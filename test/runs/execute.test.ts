@@ -276,7 +276,6 @@ describe('rows that an earlier answer shows to be the same company', () => {
   const spellings = ['domain', 'url', 'id'] as const
   /** What a cell asks for, such as `domain 7`. Any spelling brings the whole record. */
   const identity = ({ domain }: Input) => String(domain)
-  const ofRow = ({ input }: ReadRow) => identity(input)
   const record = (input: Input) => {
     const [, number] = identity(input).split(' ')
     return reply(
@@ -306,7 +305,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
             void later().then(() => answered.add(company))
             return record(input)
           },
-          { identity: ofRow, alsoAnswers, ...(concurrency && { concurrency }) },
+          { identity, alsoAnswers, ...(concurrency && { concurrency }) },
         )
         expect(late).toEqual([])
         if (concurrency === 1) expect(fake.calls).toHaveLength(100)
@@ -329,7 +328,7 @@ describe('rows that an earlier answer shows to be the same company', () => {
         const killed = new AbortController()
         const lookups = await lookupsFor(state, run)
         lookups.end = async () => {}
-        const part = { identity: ofRow, alsoAnswers, concurrency: 1 }
+        const part = { identity, alsoAnswers, concurrency: 1 }
         const first = await runDomains(
           names,
           (input, nth) => {
@@ -745,7 +744,7 @@ describe('a failure in the middle of a run', () => {
 
   test('of the program is thrown after everything paid has been written', async () => {
     const sink = memorySink()
-    const identity = ({ input: { domain } }: ReadRow) => {
+    const identity = ({ domain }: Input) => {
       if (domain === 'd20.example') throw new TypeError('a bug')
       return String(domain)
     }

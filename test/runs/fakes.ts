@@ -164,7 +164,7 @@ export async function companyBatch(
   return {
     table,
     read: (cells) => asRead(toInput(cells)),
-    identity: ({ input: { domain, name } }) =>
+    identity: ({ domain, name }) =>
       domain === undefined ? (name as string | undefined) : `domain ${domain}`,
     operation: 'accounts.enrich',
     caller,

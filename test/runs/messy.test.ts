@@ -55,10 +55,7 @@ test.each([
   const output = folder.at('messy.csv')
   const fake = fakeCaller((input) => company(identity(input)))
   const report = await execute(
-    await companyBatch(file, fake.caller, await fileSink(output), {
-      identity: ({ input }) => identity(input),
-      validate,
-    }),
+    await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }),
   )
 
   expect(fake.calls.map(({ input }) => input)).toEqual([
@@ -73,12 +70,7 @@ test('an output can be enriched again: it keeps its cells and has its status col
   const file = folder.file(enriched)
   const output = folder.at('again.csv')
   const fake = fakeCaller((input) => company(identity(input)))
-  await execute(
-    await companyBatch(file, fake.caller, await fileSink(output), {
-      identity: ({ input }) => identity(input),
-      validate,
-    }),
-  )
+  await execute(await companyBatch(file, fake.caller, await fileSink(output), { identity, validate }))
   const table = await openTable(output)
   expect(table.header).toEqual([...(await openTable(file)).header, 'result.domain', 'result.industry'])
   for await (const rows of table.rows()) if (rows[1]) expect(rows[1].cells[3]).toBe('=SUM(A1)')

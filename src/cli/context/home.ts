@@ -18,7 +18,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { Refusal, systemCode } from '../../api/calls/errors.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
 import { localPrefix } from '../../api/values/key-names.js'
-import { getOrMake, isObject, once, resultOr } from '../../api/values/objects.js'
+import { isObject, once, resultOr } from '../../api/values/objects.js'
 import { isPostgres, locationProblem } from '../../storage/driver/connection.js'
 import type { Context, FileUse, Home, Profile, Settings, Streams } from './context.js'
 import { Stop, shortenPath, systemReason } from './errors.js'
@@ -243,15 +243,10 @@ interface Place {
   readonly real: () => string
 }
 
-function placeOf(path: string, real = () => realPath(path)): Place {
-  const find = once(() => resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false })))
-  return {
-    get file() {
-      return find()
-    },
-    real: once(real),
-  }
-}
+const placeOf = (path: string): Place => ({
+  file: resultOr(undefined, () => statSync(path, { bigint: true, throwIfNoEntry: false })),
+  real: once(() => realPath(path)),
+})
 
 /** Returns the file of a claim; for an output also its temporary file, which a pipe or device does not have. */
 function placesOf({ path, use }: Claim): Place[] {
@@ -277,18 +272,10 @@ function isOwn(home: Home, places: readonly Place[]): boolean {
   const beside = databases.flatMap((file) => ['-wal', '-shm', '-journal'].map((end) => file + end))
   const files = [config, credentials, ...databases, ...beside]
   const folders = ['locks', 'runs'].map((name) => join(dirname(state), name))
-  // Nearly all are in one folder. What it leads to is looked up once, and a file that is no link is in there.
-  const above = new Map<string, string>()
-  const realOf = (file: string): string =>
-    resultOr(true, () => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink())
-      ? realPath(file)
-      : join(
-          getOrMake(above, dirname(file), () => realPath(dirname(file))),
-          basename(file),
-        )
-  const own = files.map((file) => placeOf(file, () => realOf(file)))
-  if (haveOneInCommon(places, own)) return true
-  return folders.map(realOf).some((root) => places.some(({ real }) => isBelow(root, real())))
+  if (haveOneInCommon(places, files.map(placeOf))) return true
+  return folders
+    .map((name) => realPath(name))
+    .some((root) => places.some(({ real }) => isBelow(root, real())))
 }
 
 /** Whether a path leads to a file in a folder, which is without links. */

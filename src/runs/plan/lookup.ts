@@ -176,7 +176,7 @@ export function createLookup(
       },
     isEmailOnly: ({ enrichment_type: types }) => isSeveral(constants.enrichment_type) && !isSeveral(types),
     explain: explainRows(describe, mapping, constants),
-    identity: ({ input }) => identity(input),
+    identity,
     otherHashes: otherHashesOf(operation),
     alsoAnswers: alsoAnswersOf(operation),
     ...rowPriceOf(request),
@@ -513,8 +513,8 @@ export interface Lookup extends RowPrice {
   readonly suppressor?: RowSuppressor | undefined
   /** Whether a row without a profile URL is looked up for its email address only. */
   readonly isEmailOnly?: (input: Input) => boolean
-  /** Equal for rows that are the same paid lookup; `undefined` for one that is like no other. */
-  readonly identity: (row: ReadRow) => string | undefined
+  /** Equal for inputs that are the same paid lookup; `undefined` for one that is like no other. */
+  readonly identity: (input: Input) => string | undefined
   /** Returns the hashes of the other identities that an earlier lookup of the same may have; it has none where it is absent. */
   readonly otherHashes?: (input: Input, identity: string) => readonly number[]
   /** Returns the identities, of certain kinds, of lookups with the same options that a body answers; absent where it answers none. */
@@ -551,7 +551,7 @@ export function prepare(
     state.most = most(state.input)
     state.units = units?.(state.input) ?? 0
     state.perRecord = perRecord
-    state.identity = identity(row)
+    state.identity = identity(state.input)
   } catch (error) {
     if (error instanceof Refusal) return explain(error, cells)
     throw error

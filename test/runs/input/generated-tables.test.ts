@@ -209,7 +209,7 @@ test('a profile URL, an email address or a phone number never fills a field of a
         }
         const at = mapping.columns.find(({ field }) => /^(network_url|linkedin_url)$/.test(field))?.at
         const url = at === undefined || operation.batch?.identity === 'company' ? undefined : cells[at]
-        const known = identity(read)
+        const known = identity(input)
         if (
           known === undefined ||
           url === undefined ||

@@ -44,7 +44,7 @@ async function count({ rows: text, own = {}, stored = {}, funds = Number.POSITIV
       return asRead({ name, price: Number(price) })
     },
     explain: ({ message }) => message,
-    identity: ({ input: { name } }) => (name === 'nobody' ? undefined : String(name)),
+    identity: ({ name }) => (name === 'nobody' ? undefined : String(name)),
     skip: ({ cells: [name] }) => name === 'skip',
     isKnown: ([name]) => name === 'listed',
     most: ({ price }) => Number(price),
