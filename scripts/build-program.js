@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { join, relative, sep } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import * as zod from 'zod'
 import { bundledSqlite, commandsOnly, deferred, parsedJson } from './esbuild-plugins.js'
 import { external, sqlAsText } from './packages.js'
-import { root } from './run.js'
+import { nameIn, root } from './run.js'
 
 /** What all that is built has in common. */
 export const shared = {
@@ -159,7 +159,7 @@ const dividedAt = (own, scriptOf, exports) => ({
         resolveDir,
         pluginData: { isResolved: true },
       })
-      const name = relative(root, found.path).replaceAll(sep, '/')
+      const name = nameIn(found.path)
       // Where a plugin answers, esbuild leaves out what tsconfig.json says about the file.
       if (found.namespace !== 'file' || found.external || scriptOf(name) === own) return undefined
       if (kind === 'dynamic-import') return { path: `other:${scriptOf(name)}:${name}`, external: true }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join, relative, sep } from 'node:path'
+import { join } from 'node:path'
 import { build } from 'esbuild'
 import { sqlAsText } from './packages.js'
-import { root } from './run.js'
+import { nameIn, root } from './run.js'
 
 /**
  * Bundles the JavaScript of better-sqlite3, so that its dozen files are not found and read one by one at each start.
@@ -124,7 +124,7 @@ export const deferred = {
           pluginData: { isResolved: true, isFound: true },
         })
         // Without the folder of this clone, which is nobody's business where the program is installed.
-        const path = relative(root, found.path).replaceAll(sep, '/')
+        const path = nameIn(found.path)
         return idle.has(found.path) ? { path, namespace: 'deferred' } : undefined
       },
     )
@@ -147,8 +147,8 @@ export const deferred = {
 }
 
 /** Returns the names of the functions and classes that a module of Node exports. */
-const functionsOfNode = async (name) =>
-  Object.entries(await import(name))
+const functionsOfNode = async (path) =>
+  Object.entries(await import(path))
     .filter(([name, value]) => name !== 'default' && typeof value === 'function')
     .map(([name]) => name)
 

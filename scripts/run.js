@@ -1,12 +1,15 @@
 import { execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
-import { resolve as resolvePath } from 'node:path'
+import { relative, resolve as resolvePath, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 /** The folder of the project, with a separator at its end. */
 export const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** Returns the path of a file within the project's folder, with slashes on every system. */
+export const nameIn = (path) => relative(root, path).replaceAll(sep, '/')
 
 /** A JSON file, by its path in the project's folder. */
 export const readJson = (path) => JSON.parse(readFileSync(resolvePath(root, path), 'utf8'))

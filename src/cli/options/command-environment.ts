@@ -168,8 +168,8 @@ export class ProspectCommand<Options = Fields> extends Command {
     return this.addOption(layoutOption())
   }
 
-  /** Makes the help have the examples of an operation, beside those in `help-texts.json`. */
-  ofOperation(id: OperationId): this {
+  /** Adds the examples of an operation to the help, beside those in `help-texts.json`. */
+  addExamplesOf(id: OperationId): this {
     this.#operation = id
     return this
   }

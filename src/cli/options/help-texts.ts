@@ -1,6 +1,6 @@
 import type { OperationId } from '../../api/operations/table.js'
 import examples from '../program/examples.json' with { type: 'json' }
-import texts from '../program/help-texts.json' with { type: 'json' }
+import texts from './help-texts.json' with { type: 'json' }
 
 type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
 

@@ -303,7 +303,7 @@ export function toUsageError(error: CommanderError): UsageError {
   const quotes = /Expected [1-9]\d* arguments? but/.test(first) ? 'Put what has spaces in quotes.' : ''
   return new UsageError(
     `${text[0]?.toUpperCase()}${text.slice(1)}.`.replace(/([.?])\.$/, '$1'),
-    `${meant} ${quotes} Add --help to see what it takes.`.replace(/ {2,}/g, ' ').trim(),
+    [meant, quotes, 'Add --help to see what it takes.'].filter(Boolean).join(' '),
   )
 }
 

@@ -89,7 +89,7 @@ export async function operationCommand(
   if (hasRecords(operation, shape)) command.addLayout()
   return command
     .addNote(factsText(operation))
-    .ofOperation(operation.id)
+    .addExamplesOf(operation.id)
     .run(async (plain, given) => {
       const target = isShown(operation, given) ? plain : await requireSetUp(plain, databaseOf(given))
       const context = await withVendorOptions(target, given.options)
