@@ -63,7 +63,7 @@ const idleModules = [
   'src/cli/call/quote.ts',
   'src/cli/context/pinned.ts',
   'src/cli/messages.ts',
-  'src/cli/options/help-texts.ts',
+  'src/cli/options/command-notes.ts',
   'src/cli/output/progress.ts',
   'src/cli/output/width.ts',
   'src/client/ssrf-guard.ts',

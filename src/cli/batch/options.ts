@@ -13,7 +13,7 @@ import { type BatchChoices, defaultMaxAgeMs, type InputChoices, type RunChoices 
 import type { Context, GlobalOptions, Streams, StreamsContext } from '../context/context.js'
 import { openWorkspaceOwner } from '../context/open-databases.js'
 import { claimFiles, type Invocation } from '../options/command-environment.js'
-import { groups } from '../options/global-options.js'
+import { groups } from '../options/help.js'
 import {
   costs,
   durationMs,

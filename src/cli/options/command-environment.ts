@@ -16,26 +16,28 @@ import { checkLayoutFormat, fieldsOf } from '../output/output.js'
 import { checkJq, print, type View } from '../output/print.js'
 import { namesOf, recordsIn } from '../output/records.js'
 import { lookOf, shortenId, wrapText as wrapWords } from '../output/text.js'
+import { commandsMeantBy, examplesOf, notesOf } from './command-notes.js'
 import {
   addGlobals,
+  isOfTarget,
+  layoutOption,
+  type TargetOption,
+  unknownOption,
+  withGlobalsOf,
+} from './global-options.js'
+import {
   groups,
   groupsByName,
   type HelpDetail,
   type HelpTopic,
   helpLayout,
-  isOfTarget,
-  layoutOption,
   moreHelp,
   mostHelpLines,
   printPaged,
-  type TargetOption,
   toSentence,
-  unknownOption,
-  withGlobalsOf,
   withMore,
   wrapText,
-} from './global-options.js'
-import { commandsMeantBy, examplesOf, helpTextsOf } from './help-texts.js'
+} from './help.js'
 import { type OptionRows, type OptionsOf, toOptions } from './values.js'
 
 export interface Invocation<Options = Fields> {
@@ -168,13 +170,13 @@ export class ProspectCommand<Options = Fields> extends Command {
     return this.addOption(layoutOption())
   }
 
-  /** Adds the examples of an operation to the help, beside those in `help-texts.json`. */
+  /** Adds the examples of an operation to the help, beside those in `command-notes.json`. */
   addExamplesOf(id: OperationId): this {
     this.#operation = id
     return this
   }
 
-  /** Adds a paragraph to the end of the help, beside the one in `help-texts.json`. */
+  /** Adds a paragraph to the end of the help, beside the one in `command-notes.json`. */
   addNote(text: string): this {
     this.#notes.push(text)
     return this
@@ -195,7 +197,7 @@ export class ProspectCommand<Options = Fields> extends Command {
     this.configureHelp({ ...this.configureHelp(), ...helpLayout(this.topic, new Help(), detail) })
     const { helpWidth = 80, styleTitle } = this.createHelp()
     const ofFile = this.topic === 'csv'
-    const { examples: lines = [], first = [], note = [] } = helpTextsOf(pathOf(this))
+    const { examples: lines = [], first = [], note = [] } = notesOf(pathOf(this))
     const more = this.#operation === undefined ? [] : examplesOf(this.#operation)
     const paragraphs = [...(note.length > 0 ? [note.join('\n')] : []), ...this.#notes]
     const notes = ofFile ? [] : paragraphs.map((text) => wrapText(text, helpWidth))

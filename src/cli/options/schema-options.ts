@@ -18,7 +18,7 @@ import type { Fields } from '../../api/values/objects.js'
 import { eventOf } from '../../api/webhooks/events.js'
 import { type Node, nodeOf, resolveField } from '../../runs/output/columns.js'
 import { crmKindOfReply } from '../../runs/output/crm-layout.js'
-import { groups } from './global-options.js'
+import { groups } from './help.js'
 import { repeated } from './values.js'
 
 export interface Field {

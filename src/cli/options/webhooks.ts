@@ -14,7 +14,7 @@ import { checkSecret } from '../context/home.js'
 import { readText } from '../context/io.js'
 import { fileOf } from '../output/output.js'
 import type { Invocation } from './command-environment.js'
-import { groups } from './global-options.js'
+import { groups } from './help.js'
 import { engineOption, type OptionsOf, optionRows, port, seconds, toOptions } from './values.js'
 
 /** Returns an address for deliveries: http or https, without a user or a fragment. Throws a Refusal for others. */

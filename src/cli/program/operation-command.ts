@@ -32,7 +32,7 @@ import {
   type StoredIds,
   type StoredKind,
 } from '../options/command-environment.js'
-import { groups } from '../options/global-options.js'
+import { groups } from '../options/help.js'
 import {
   argumentText,
   type Field,

@@ -39,6 +39,22 @@ export function mostCredits(operation: Operation, fields: Fields): number | null
 export const maxCreditsOf = (operation: Operation, { input: schema }: RequestShape, input: Input) =>
   mostCredits(operation, schema.safeParse(input).data ?? input)
 
+/** What a row of a file can cost. */
+export interface RowPrice {
+  /** Returns the maximum cost of an input in credits. */
+  readonly most: (input: Input) => number
+  /** Price of one record where `limit` is the maximum number of records. */
+  readonly perRecord?: number | undefined
+}
+
+export function rowPriceOf({ operation, shape }: { operation: Operation; shape: RequestShape }): RowPrice {
+  const { job } = operation.price
+  if (job === undefined) return { most: (input) => mostCredits(operation, input) ?? 0 }
+  // An omitted limit is a price too.
+  const limit = shape.input.shape.limit?.safeParse(undefined).data
+  return { most: (input) => mostCredits(operation, { limit, ...input }) ?? 0, perRecord: job }
+}
+
 /**
  * Returns what of a request so many credits pay for, of which it can cost `most`: all of it, or with a lower `limit`.
  * `undefined` where they pay for nothing.

@@ -9,6 +9,7 @@ import { toJson } from '../../api/values/json.js'
 import { getOrMake, isObject } from '../../api/values/objects.js'
 import { hashNumber, hashOf, type RepeatFilter } from '../../csv/identity-filter.js'
 import type { CsvRow } from '../../csv/parse.js'
+import { type RowPrice, rowPriceOf } from '../../engine/credits/cost.js'
 import { identityIn, type Key, keysOf, keyText, otherKeysIn } from '../../identity/keys.js'
 import { Subjects } from '../../identity/subjects.js'
 import { toEmail } from '../../identity/value-kinds.js'
@@ -27,7 +28,6 @@ import {
 import { isNoRecord, type PeopleOfRows, type Table } from '../input/table.js'
 import { hasResult, onlyMissingOf, type ResultRequest } from '../output/columns.js'
 import { explainRows } from './explain.js'
-import { type RowPrice, rowPriceOf } from './price.js'
 
 interface LookupRequest extends ResultRequest {
   readonly choices: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { printPaged } from '../../../src/cli/options/global-options.js'
+import { printPaged } from '../../../src/cli/options/help.js'
 import { createContext } from '../../../src/cli/target/create.js'
 import { machine, streamsOf } from '../../support/command.js'
 import { perTest } from '../../support/each.js'

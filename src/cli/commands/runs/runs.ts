@@ -16,7 +16,7 @@ import { executeBatch, exportAnswers } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { resolveIds, type StoredKind } from '../../options/command-environment.js'
-import { groups } from '../../options/global-options.js'
+import { groups } from '../../options/help.js'
 import {
   contextOfRuns,
   databaseOptionOf,

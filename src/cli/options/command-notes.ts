@@ -1,15 +1,15 @@
 import type { OperationId } from '../../api/operations/table.js'
 import examples from '../program/examples.json' with { type: 'json' }
-import texts from './help-texts.json' with { type: 'json' }
+import texts from './command-notes.json' with { type: 'json' }
 
-type HelpTexts = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
+type CommandNotes = Partial<Readonly<Record<'examples' | 'first' | 'note', readonly string[]>>>
 
-const help: Readonly<Record<string, HelpTexts>> = texts.help
+const notes: Readonly<Record<string, CommandNotes>> = texts.notes
 
 const otherWords: Readonly<Record<string, readonly string[]>> = texts.otherWords
 
 /** Returns the examples and notes in the help of a command, without the leading `prospect`. */
-export const helpTextsOf = (path: string): HelpTexts => help[path] ?? {}
+export const notesOf = (path: string): CommandNotes => notes[path] ?? {}
 
 /** Returns examples of an operation, without the leading `prospect`; each one parses as it stands. */
 export const examplesOf = (id: OperationId): readonly string[] => examples[id]
