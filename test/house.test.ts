@@ -44,7 +44,7 @@ const ours: Record<string, readonly string[]> = {
   crm: ['api', 'client', 'csv', 'identity', 'lists', 'runs', 'storage'],
   flows: ['api', 'crm/connector', 'csv', 'engine/credits/cost', 'identity', 'lists', 'lookups', 'runs'],
   reference: ['api'],
-  mcp: ['api', 'engine/credits/cost', 'reference', 'runs/output/crm-names'],
+  mcp: ['api', 'engine/credits/cost', 'reference', 'runs/output/crm-names', 'runs/output/formats'],
   dashboard: ['api', 'engine', 'catalogue/catalogue', 'http/body', 'storage/state', 'runs'],
   index: [
     'api',

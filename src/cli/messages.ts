@@ -544,7 +544,7 @@ const messages: Readonly<Record<string, Message>> = {
   'usage.engine_filter': { text: '--{flag} works only with the engine of this machine, not at a server.', hint: 'Leave it out. To get some people at each company of a file: prospect leads search --csv FILE --limit N' },
   'usage.events_refused': { text: '{failed} of {sent} events were refused.', hint: 'The output shows each answer.', exit: exitCodes.someFailed, code: 'refused' },
   'usage.events_unsent': { text: '{origin} does not accept events: {answer}. Sending stopped at {id}.', hint: 'Start the receiver, then send the remaining events again.', exit: exitCodes.unreachable, code: 'unreachable' },
-  'usage.extension': { text: '-o {file}: the extension {extension} is not a known format.', hint: 'Use .csv, .tsv, .json, .ndjson or .xlsx, or add --format.' },
+  'usage.extension': { text: '-o {file}: the extension {extension} is not a known format.', hint: 'Use {known}, or add --format.' },
   'usage.fault_line': { text: '{place}: {reason}', hint: 'See: prospect engine faults add --help' },
   'usage.faults_upstream': { text: '--faults is for a server of the local engine.', hint: 'Start that with --faults, and this one with --upstream.' },
   'usage.field_json': { text: '-f {name} looks like JSON but is not valid.', hint: 'Check its quotes and brackets.' },

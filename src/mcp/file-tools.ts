@@ -10,6 +10,7 @@ import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
 import { type Fields, withoutUndefined } from '../api/values/objects.js'
 import { crmNames } from '../runs/output/crm-names.js'
+import { knownExtensions } from '../runs/output/formats.js'
 import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
 import { isNotFound, refuseUnknown, schemaOf, searchOf, type Tool, toolName } from './tools.js'
 
@@ -143,7 +144,7 @@ export const fileTools = (allowsCommands: boolean): readonly Tool[] => [
     'Looks up every row of a file and writes the results to another file. Answers at once with the id of the run; run_status tells how far it is. At its end, counts.without_result says which rows have none, and why. A stopped run can be resumed, and no row is paid for twice. Ask quote_file first.',
     {
       ...batchFields,
-      output: text('The file to write, in the folder of this server: .csv, .tsv, .json, .ndjson or .xlsx'),
+      output: text(`The file to write, in the folder of this server: ${knownExtensions}`),
       max_credits: maxCredits.describe(
         'Most credits of the run, also of what it has spent before; all that this server has left without it. Where that ends a run, output has what there is, and run_file with a higher max_credits goes on',
       ),

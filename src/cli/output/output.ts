@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, extname, resolve } from 'node:path'
 import { Refusal } from '../../api/calls/errors.js'
-import { type FormatName, formatOfFile, rowFormats } from '../../runs/output/formats.js'
+import { type FormatName, formatOfFile, knownExtensions, rowFormats } from '../../runs/output/formats.js'
 import {
   fileSink,
   isWorkbookName,
@@ -150,5 +150,5 @@ export function checkOutputName(file: string, { format, json }: GlobalOptions, {
     throw new Refusal('usage.workbook_format', { file, option: json ? 'json' : 'format' })
   if (hasFormat || extension === '' || formatOfFile(file)) return
   if (statSync(resolve(cwd, file), { throwIfNoEntry: false })?.isFile() === false) return
-  throw new Refusal('usage.extension', { file, extension })
+  throw new Refusal('usage.extension', { file, extension, known: knownExtensions })
 }

@@ -44,7 +44,7 @@ interface RowFormat {
 const formatsByName = {
   json: { extensions: ['json'], create: jsonFormat, whole: (body) => `${toPrintableJson(body, 2)}\n` },
   ndjson: {
-    extensions: ['ndjson', 'jsonl'],
+    extensions: ['ndjson'],
     create: formatByRow((record) => `${toPrintableJson(record)}\n`),
   },
   // A workbook is made of CSV when all of its rows are there.
@@ -112,8 +112,15 @@ export const formats = ['table', ...(Object.keys(formatsByName) as (keyof typeof
 
 export type FormatName = (typeof formats)[number]
 
+/** The extensions that formats are known by, as a sentence lists them: `.json, .ndjson or .csv`. */
+export const knownExtensions = Object.values(rowFormats)
+  .flatMap(({ extensions }) => extensions.map((extension) => `.${extension}`))
+  .join(', ')
+  .replace(/, (?=[^,]*$)/, ' or ')
+
 const byExtension = new Map<string, FormatName>([
   ['txt', 'table'],
+  ['jsonl', 'ndjson'],
   ...Object.entries(rowFormats).flatMap(([name, { extensions }]) =>
     extensions.map((extension) => [extension, name as FormatName] as const),
   ),

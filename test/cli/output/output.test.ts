@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { notifyBug } from '../../../src/cli/output/print.js'
+import { rowFormats } from '../../../src/runs/output/formats.js'
 import { answering, canary, ends, errorOf, type Given, machine } from '../../support/command.js'
 import { perTest } from '../../support/each.js'
 import { casesOf } from '../../support/fixtures.js'
@@ -144,6 +146,22 @@ describe('output formats', () => {
       expect((await asked(`lists list ${options}`, lists)).code).toBe(0)
     },
   )
+
+  const extensions = Object.values(rowFormats).flatMap((format) => format.extensions)
+
+  it('names the extension of every format where it refuses an unknown one', async () => {
+    const ended = await asked('lists list -o out.pdf', lists)
+    expect(ended.code).toBe(2)
+    expect(extensions.filter((extension) => !ended.stderr.includes(`.${extension}`))).toEqual([])
+  })
+
+  it.each([
+    ['docs/enrich-a-file.md', /^## Output$.*/ms],
+    ['src/library/home.ts', /The file to write: .*/],
+  ])('has the extension of every format in %s', (file, part) => {
+    const [text = ''] = part.exec(readFileSync(file, 'utf8')) ?? []
+    expect(extensions.filter((extension) => !new RegExp(`[.\`]${extension}\\b`).test(text))).toEqual([])
+  })
 
   it('accepts any field for a reply whose keys are not known in advance', async () => {
     const body = { Sales: { current_headcount: 3 } }
