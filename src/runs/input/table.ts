@@ -79,6 +79,8 @@ export async function openTable(path: string, options: ReadOptions = {}) {
     /** Text before the header: a `sep=` line, other lines, or nothing. */
     preamble,
     bytes,
+    /** About how many rows it has: as many in a byte as in its beginning. */
+    expectedRows: Math.ceil((countLines(head) / Math.max(head.length, 1)) * bytes),
     /** Whether its rows stay in memory once they are read, so that they are read once. */
     isKept,
     /**
@@ -131,6 +133,16 @@ async function readHead(path: string, copy?: FileHandle): Promise<{ head: Buffer
   } catch (error) {
     throw toReadError(path, error)
   }
+}
+
+/** Counts the lines of a text in any encoding; old Macs ended theirs with a carriage return. */
+function countLines(text: Buffer): number {
+  const count = (end: number) => {
+    let lines = 1
+    for (let at = text.indexOf(end); at >= 0; at = text.indexOf(end, at + 1)) lines++
+    return lines
+  }
+  return Math.max(count(0x0a), count(0x0d))
 }
 
 async function* fileChunks(path: string, copy?: FileHandle): AsyncGenerator<Buffer> {
@@ -262,9 +274,6 @@ async function* takeRows(
   }
 }
 
-/** A row is seldom shorter; where it is, the filter is only a little less selective. */
-const bytesPerRow = 32
-
 /**
  * Reads a table to its end before anything is spent. Throws a Refusal for a broken file. Counts its rows, and the `ragged` ones
  * with more cells than the header. With `identityOf` it also finds identities that may repeat; rows that `skip` accepts
@@ -275,7 +284,7 @@ export async function checkTable(
   identityOf?: (cells: readonly string[]) => string | undefined,
   skip: (row: CsvRow) => boolean = () => false,
 ) {
-  const repeats = identityOf && new RepeatFilter(Math.ceil(table.bytes / bytesPerRow))
+  const repeats = identityOf && new RepeatFilter(table.expectedRows)
   const check = await countTable(table, (row) => {
     const { cells } = row
     if (!identityOf || skip(row) || cells.length !== table.header.length) return
@@ -326,7 +335,7 @@ export async function checkPeople(
   people: PeopleOfRows,
   skip: (row: CsvRow) => boolean = () => false,
 ) {
-  const [repeats, seen] = [new RepeatFilter(Math.ceil(table.bytes / bytesPerRow)), new RepeatedKeys()]
+  const [repeats, seen] = [new RepeatFilter(table.expectedRows), new RepeatedKeys()]
   const check = await countTable(table, (row) => {
     const { cells } = row
     const isRead = cells.length === table.header.length && !skip(row)
