@@ -22,7 +22,7 @@ describe('record schemas', () => {
     'lead preview': record.leadPreview,
   }
   it.each(rowsOf('api/records.tsv'))('%s has its keys', (name = '', keys) => {
-    expect(keysOf((schemas[name] as () => z.ZodObject)())).toBe(keys)
+    expect(keysOf((schemas[name] as () => z.ZodObject)()), 'test/fixtures/api/records.tsv').toBe(keys)
   })
 
   it('allow null for every value that each account has, but its id and technologies', () => {
