@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import templates from '../../src/providers/templates.json' with { type: 'json' }
@@ -457,11 +458,18 @@ describe('a template', () => {
     expect(tested.toSorted()).toEqual(all.toSorted())
   })
 
-  it('says where it was read, when, and what the pages leave open', () => {
-    for (const { page, read, unconfirmed } of Object.values(templates)) {
+  it.each(Object.entries(templates))(
+    'says where %s was read, when, and what the pages leave open',
+    (name, { page, read, unconfirmed }) => {
       expect(page).toMatch(/^https:\/\//)
-      expect(read).toMatch(/^2026-11-\d\d$/)
-      expect(unconfirmed.length).toBeGreaterThan(10)
-    }
+      expect(read).toMatch(/^\d{4}-\d\d-\d\d$/)
+      expect(unconfirmed, `unconfirmed of ${name}, in a sentence`).toMatch(/^\w.{10,}\.$/)
+    },
+  )
+
+  it('has a row in the table of docs/waterfall.md', () => {
+    const guide = readFileSync('docs/waterfall.md', 'utf8')
+    const [table = ''] = /^\| Template \|.*?^$/ms.exec(guide) ?? []
+    expect(Object.keys(templates).filter((name) => !table.includes(`| \`${name}\` |`))).toEqual([])
   })
 })
