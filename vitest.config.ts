@@ -1,5 +1,6 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { isLong, patience } from './test/support/effort.js'
 
 /** The files that take longest with `--long`, then those that do without, the longest first. */
 const longest = [
@@ -94,11 +95,12 @@ export default defineConfig({
     ],
     // Files of a worker share what they import: a third of the time would go into loading it anew for each.
     isolate: false,
-    // For what never ends: with a third of this machine the slowest takes an eighth of it.
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
-    // What a test waits for comes at once on an idle machine; on a busy one, later.
-    expect: { poll: { timeout: 60_000 } },
+    // The slowest takes about 10 s on two cores, beside three others. A machine three times slower needs 30, and has twice that.
+    // What a file makes ready, such as the sample data, it may make for all files, or wait until another one has.
+    testTimeout: isLong ? 1_800_000 : 60_000,
+    hookTimeout: isLong ? 1_800_000 : 120_000,
+    // What a test waits for comes at once on an idle machine; on a busy one, later, and well within its time: it says what lacked.
+    expect: { poll: { timeout: patience } },
     retry: 0,
     // With `npm test -- --coverage`. What runs only in child processes of the tests is not counted.
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary', 'json-summary'] },

@@ -8,7 +8,7 @@ import { type Operation, type OperationId, operation, operations } from '../api/
 import type { CommandLog, WorkStep } from '../api/ports/ports.js'
 import { parseTexts } from '../api/validation/coerce.js'
 import { findUnknown, unwrap } from '../api/validation/validate.js'
-import { type Fields, withoutUndefined } from '../api/values/objects.js'
+import { type Fields, once, withoutUndefined } from '../api/values/objects.js'
 import { crmNames } from '../runs/output/crm-names.js'
 import { knownExtensions } from '../runs/output/formats.js'
 import { resultOf, type Session, type ToolCall, type Work, waitFor } from './session.js'
@@ -98,7 +98,7 @@ function fileTool<Shape extends z.ZodRawShape>(
     annotations,
     area: areas[name.split('_')[0] ?? ''] ?? 'files',
     commands: [name.replace('_', ' ')],
-    inputSchema: schemaOf(schema),
+    inputSchema: once(() => schemaOf(schema)),
     run: async (session, input, call) => {
       const read = parseTexts(schema, input) as Fields
       // As runs and the ledger have it.

@@ -76,7 +76,7 @@ const serverFactory = (options: McpOptions) => (): Server => {
       name,
       description,
       annotations: { ...annotations },
-      inputSchema: { ...inputSchema, type: 'object' as const },
+      inputSchema: { ...inputSchema(), type: 'object' as const },
     })),
   }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
@@ -158,7 +158,8 @@ function inToolWords(sentence: string, fields: ReadonlyMap<string, string>, tool
 }
 
 /** Returns what is said to the caller of a tool in its words. */
-function wordsOf({ inputSchema: { properties = {} } }: Tool, tools: readonly Tool[]) {
+function wordsOf({ inputSchema }: Tool, tools: readonly Tool[]) {
+  const { properties = {} } = inputSchema()
   const own = new Map(Object.keys(properties as Fields).map((name) => [flagOf(name), name]))
   const fields = new Map([
     ...own,

@@ -9,7 +9,7 @@ import { parseTexts } from '../api/validation/coerce.js'
 import { withOwnWebhook } from '../api/validation/own-webhook.js'
 import { findUnknown, unwrap, validate } from '../api/validation/validate.js'
 import { nearest } from '../api/values/nearest.js'
-import { type Fields, isObject, withoutUndefined } from '../api/values/objects.js'
+import { type Fields, isObject, once, withoutUndefined } from '../api/values/objects.js'
 import { affordable, mostCredits } from '../engine/credits/cost.js'
 import { priceWords, quotaWords } from '../reference/openapi.js'
 import { type JsonSchema, toJsonSchema } from '../reference/schemas.js'
@@ -30,7 +30,8 @@ export interface Tool {
   readonly description: string
   /** The commands whose place it takes in what is said to its callers, such as `credits`. */
   readonly commands?: readonly string[]
-  readonly inputSchema: JsonSchema
+  /** Computed when it is first asked for: of sixty tools, an agent is usually shown a dozen. */
+  readonly inputSchema: () => JsonSchema
   readonly annotations: Readonly<Record<`${string}Hint`, boolean>>
   /** Throws a refusal, or a CommandFailure. */
   run(session: Session, input: Fields, call: ToolCall): Promise<Fields>
@@ -79,7 +80,7 @@ export const operationTools = (priced: (row: Operation) => Promise<Operation>): 
 
 async function toTool(row: Operation): Promise<Tool> {
   const shape = await shapeOf(row.id)
-  const inputSchema = inputSchemaOf(row, shape)
+  const inputSchema = once(() => inputSchemaOf(row, shape))
   const isRead = row.method === 'GET' || (row.method === 'POST' && row.ok === 200)
   return {
     name: toolName(row.id),
@@ -101,7 +102,7 @@ async function toTool(row: Operation): Promise<Tool> {
           : undefined
       const read = parseTexts(shape.input, fields) as Fields
       const [unknown] = findUnknown(row.id, shape, unwrap(row.id, read))
-      if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(inputSchema.properties as Fields))
+      if (unknown !== undefined) throw refuseUnknown(unknown, Object.keys(inputSchema().properties as Fields))
       const input = await session.port.resolveNames({ operation: row, shape, input: read })
       const started = startCall(session, row, shape, input, path)
       const found = await answerOf(session, row, started, call, path)

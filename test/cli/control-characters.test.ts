@@ -329,5 +329,5 @@ describe.skipIf(process.platform !== 'linux')('a pseudo-terminal (needs Linux)',
       }),
       { numRuns: tries(1, 2), endOnFailure: true },
     )
-  }, 300_000)
+  })
 })

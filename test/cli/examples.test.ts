@@ -156,8 +156,17 @@ const files: Readonly<Record<string, string>> = {
 const uuid = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/
 
 const template = perFile(newFolder)
-let mapped: readonly MappedCommand[]
-let examples: readonly Example[]
+const mapped = JSON.parse(await shown('commands', '--json')) as readonly MappedCommand[]
+const examples = await allExamples(mapped)
+// One that a group shows, too, is tried for its command.
+const eachOnce = [...new Map(examples.map((each) => [each.line, each])).values()]
+const ofCommands = Object.entries(Object.groupBy(eachOnce, ({ words }) => words)).map(
+  ([words, own = []]) => ({
+    words,
+    here: own.filter(({ line }) => !isElsewhere(line)),
+    elsewhere: own.filter(({ line }) => isElsewhere(line)),
+  }),
+)
 
 /** Runs a line as a shell would: with its stdin from a file, and up to where its output goes elsewhere. */
 async function run(line: string, home: string): Promise<CommandResult> {
@@ -210,8 +219,6 @@ beforeAll(async () => {
   await loadSample(template.at('home'))
   await runAll(before, template.path)
   await receive(lastWork, template.path)
-  mapped = JSON.parse(await shown('commands', '--json')) as MappedCommand[]
-  examples = await allExamples(mapped)
 })
 
 describe('the examples of help', () => {
@@ -231,23 +238,23 @@ describe('the examples of help', () => {
     ).toEqual([])
   })
 
-  it('all succeed and find something over the sample data', async () => {
-    const problems: unknown[] = []
-    // One that a group shows, too, is run for its command.
-    const own = new Map(examples.map((each) => [each.line, each]))
-    const local = [...own.values()].filter(({ line }) => !isElsewhere(line))
-    for (const words of new Set(local.map((each) => each.words))) {
+  it.each(ofCommands.filter(({ here }) => here.length > 0))(
+    'of $words succeed and find something over the sample data',
+    async ({ words, here }) => {
+      const problems: unknown[] = []
       const home = await prepare(words)
-      for (const example of local.filter((each) => each.words === words)) {
+      for (const example of here) {
         const problem = problemOf(example, await run(await withRealId(example, home), home), home)
         if (problem !== undefined) problems.push([example.line, problem])
       }
-    }
-    expect(problems).toEqual([])
-  })
+      expect(problems).toEqual([])
+    },
+  )
 
-  it('have options that their commands know, where they need a server or a database elsewhere', async () => {
-    for (const { line } of examples.filter((each) => isElsewhere(each.line)))
-      expect([line, await unknownOptions(line)]).toEqual([line, []])
-  })
+  it.each(ofCommands.filter(({ elsewhere }) => elsewhere.length > 0))(
+    'of $words have options that it knows, where they need a server or a database elsewhere',
+    async ({ elsewhere }) => {
+      for (const { line } of elsewhere) expect([line, await unknownOptions(line)]).toEqual([line, []])
+    },
+  )
 })

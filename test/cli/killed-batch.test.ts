@@ -13,7 +13,7 @@ const run = (...args: string[]) => launch(program, ['in.csv', 'out.csv', ...args
 
 it('pays once for a company that files and single lookups ask for at the same time, whenever they are killed', async () => {
   await sharedByKilledCommands(program, tries(1, 3))
-}, 1_800_000)
+})
 
 it('starts the same file anew after a kill, under the keys of the killed run', async () => {
   expect((await run('30', 'after', '5')).signal).toBe('SIGKILL')

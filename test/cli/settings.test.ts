@@ -82,7 +82,7 @@ describe('the setting max_credits_per_day', () => {
     )
     expect([codes.filter((code) => code === 0).length, await spent()]).toEqual([paid, paid])
     expect(codes.filter((code) => code === 12)).toHaveLength(refused)
-  }, 60_000)
+  })
 
   it('is another one for each profile', async () => {
     await set('max_credits_per_day', '0')

@@ -9,7 +9,6 @@ import { enrich, proxyOf } from './call/serving.js'
 
 const seed = Number(process.env.PROSPECT_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const calls = tries(200, 500)
-const timeout = 240_000
 
 interface Summary {
   readonly exit_code: number
@@ -19,9 +18,7 @@ interface Summary {
 }
 
 describe(`a server that sends surplus answers (seed ${seed})`, () => {
-  it('never puts the company of another row into the output of a batch, which names the rows in doubt', {
-    timeout,
-  }, async () => {
+  it('never puts the company of another row into the output of a batch, which names the rows in doubt', async () => {
     const server = await strayServer({ seed, nth: 10 })
     const here = machine()
     onTestFinished(() => here.remove())
@@ -49,7 +46,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     expect((await here.run('ledger', { env, terminal: true, columns: 110 })).stdout).toContain('Suspect')
   })
 
-  it('has the answers in doubt that a direct proxy passed on counted in its log', { timeout }, async () => {
+  it('has the answers in doubt that a direct proxy passed on counted in its log', async () => {
     const server = await strayServer({ seed, nth: 10 })
     const here = await proxyOf({ ...server, key: '' }, '--direct --log log')
     const numbers = Array.from({ length: calls }, (_, n) => n).values()
@@ -70,9 +67,7 @@ describe(`a server that sends surplus answers (seed ${seed})`, () => {
     )
   })
 
-  it('never gives a member of a governed proxy the company that another one asked for', {
-    timeout,
-  }, async () => {
+  it('never gives a member of a governed proxy the company that another one asked for', async () => {
     const server = await strayServer({ seed, nth: 10 })
     const here = await proxyOf({ ...server, key: canary }, '--log log', (one) =>
       one.json('engine members add you@localhost'),

@@ -139,6 +139,6 @@ describe.each(Object.keys(openers) as (keyof typeof openers)[])(
         }
       }
       expect(killed).toBeGreaterThanOrEqual(kills / 3)
-    }, 1_200_000)
+    })
   },
 )

@@ -1,7 +1,8 @@
 import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
-import { servingMachine, servingWith } from '../cli/call/serving.js'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { proxyOf, servingMachine } from '../cli/call/serving.js'
+import { closeAfterTest } from '../client/listeners.js'
 import { type Machine, machine } from '../support/command.js'
 import { perFile } from '../support/each.js'
 import { loadSample, sampledDatabase } from '../support/sample.js'
@@ -9,8 +10,6 @@ import { loadSample, sampledDatabase } from '../support/sample.js'
 const names = readdirSync('docs/examples/flows').filter((name) => name.endsWith('.yaml'))
 
 const here = perFile(machine)
-const shared = perFile(machine)
-const database = perFile(() => sampledDatabase(shared.home))
 
 /** Gives a machine the examples of the documents. */
 const withExamples = (at: Machine): Machine => {
@@ -85,32 +84,42 @@ it('a flow to begin with that there is not is refused with the nearest one, and 
   expect(stdout).toBe(readFileSync('docs/examples/flows/inbound.yaml', 'utf8').replace('../', ''))
 })
 
-it('the flows of the documents run over the sample data: alone, on PostgreSQL, at a server, and at a proxy', async () => {
-  await prepare(withExamples(here))
-  const outputs = new Map<string, string>()
-  for (const name of names) outputs.set(name, await outputOf(here, name))
-  expect(names).toHaveLength(7)
-  for (const text of outputs.values()) expect(text.split('\n').length).toBeGreaterThan(2)
-  const paid = await here.json<{ credits: number }[]>('ledger', '--by', 'operation')
+describe('the flow of the documents', () => {
+  const alone = perFile(machine)
+  const shared = perFile(machine)
+  const database = perFile(() => sampledDatabase(shared.home))
+  const env = () => ({ PROSPECT_DATABASE_URL: database.url })
+  beforeAll(async () => {
+    await prepare(withExamples(alone))
+    await prepare(withExamples(shared), env())
+  })
+  /** A machine with the examples, until the test has finished. */
+  const copied = () => {
+    const one = withExamples(machine())
+    onTestFinished(() => one.remove())
+    return one
+  }
+  const paid = (at: Machine) => at.json('ledger --by operation')
 
-  const env = { PROSPECT_DATABASE_URL: database.url }
-  await prepare(withExamples(shared), env)
-  for (const name of names) expect(await outputOf(shared, name, env)).toBe(outputs.get(name))
-  expect(await shared.json('ledger', '--by', 'operation')).toEqual(paid)
-
-  const { baseUrl, key, close } = await servingMachine(prepare)
-  const atServer = { PROSPECT_BASE_URL: baseUrl, PROSPECT_API_KEY: key }
-  const client = withExamples(machine())
-  expect(await outputOf(client, 'sales-leads.yaml', atServer)).toBe(outputs.get('sales-leads.yaml'))
-  // Answers of a proxy are those of its server.
-  const proxy = await servingWith({ PROSPECT_API_KEY: key }, async () => {}, '--upstream', baseUrl)
-  const atProxy = { PROSPECT_BASE_URL: proxy.baseUrl, PROSPECT_API_KEY: proxy.key }
-  const second = withExamples(machine())
-  expect(await outputOf(second, 'sales-leads.yaml', atProxy)).toBe(outputs.get('sales-leads.yaml'))
-  expect(await second.json('ledger', '--by', 'operation')).toEqual(
-    await client.json('ledger', '--by', 'operation'),
+  it.each(names)(
+    '%s finds people or companies, and the same at the same price on PostgreSQL',
+    async (name) => {
+      const found = await outputOf(alone, name)
+      expect(found.split('\n').length).toBeGreaterThan(2)
+      expect(await outputOf(shared, name, env())).toBe(found)
+      expect(await paid(shared)).toEqual(await paid(alone))
+    },
   )
-  await proxy.close()
-  await close()
-  for (const one of [client, second]) one.remove()
-}, 300_000)
+
+  it('sales-leads.yaml finds the same at a server, and at a proxy for the same price', async () => {
+    const [own, client, second] = [copied(), copied(), copied()]
+    await prepare(own)
+    const found = await outputOf(own, 'sales-leads.yaml')
+    const server = closeAfterTest(await servingMachine(prepare))
+    expect(await outputOf(client, 'sales-leads.yaml', server.env)).toBe(found)
+    // Answers of a proxy are those of its server.
+    const proxy = await proxyOf(server)
+    expect(await outputOf(second, 'sales-leads.yaml', proxy.env)).toBe(found)
+    expect(await paid(second)).toEqual(await paid(client))
+  })
+})

@@ -85,7 +85,7 @@ it('writes what an undisturbed flow writes, and pays the same in each step, howe
     calm.remove()
     killed.remove()
   }
-}, 1_800_000)
+})
 
 const sample = async ({ run, home }: Machine, env: Record<string, string> = {}) => {
   if (!env.PROSPECT_DATABASE_URL) await loadSample(home)
@@ -185,5 +185,4 @@ it.each(cases)(
       left -= killed.deaths
     }
   },
-  1_800_000,
 )

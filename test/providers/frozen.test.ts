@@ -187,5 +187,5 @@ describe.each([
     expect(await inStore("SELECT spent FROM provider_budgets WHERE run LIKE 'day %'")).toEqual([
       { spent: 1_000_000 },
     ])
-  }, 60_000)
+  })
 })

@@ -265,7 +265,7 @@ it('five vendors and one that verifies agree to the credit, with a limit, an out
     else if (outcome === 'not_found') expect([last_name, unknown.has(last_name)]).toEqual([last_name, false])
     else expect(outcome).toBe('found')
   }
-}, 240_000)
+})
 
 interface Sum {
   readonly provider: string

@@ -197,7 +197,7 @@ export async function startCluster(folder: string, isSynchronous: boolean) {
     )
     return synchronous.some(Boolean) && replicas.filter(Boolean).length === 2
   }
-  await until(isWhole)
+  await until(isWhole, 600_000)
   const [pooler, primary, api] = [await freePort(), await freePort(), await freePort()]
   const poolerSettings = deploy('pgbouncer.ini')
     .replace('port=5000', `port=${primary} user=postgres`)

@@ -131,7 +131,7 @@ async function startOurs(cluster: Cluster, folder: ReturnType<typeof newFolder>,
     keepRunning(prospect, work, envOf('worker-2', pooled)),
   ]
   const bases = [...ports, cluster.api].map((port) => `http://127.0.0.1:${port}`)
-  await until(async () => (await Promise.all(bases.map(isReady))).every(Boolean))
+  await until(async () => (await Promise.all(bases.map(isReady))).every(Boolean), 600_000)
   return { key, bases, all, end: async () => void (await Promise.all(all.map((one) => one.end()))) }
 }
 
@@ -251,8 +251,8 @@ async function soakOf(isSynchronous: boolean, times: number) {
     const counts = new Map<string, number>()
     for (let at = 0; at < times; at++) {
       const change = kinds[at % kinds.length] as Change
-      await until(cluster.isWhole)
-      await until(async () => (await Promise.all(bases.map(isReady))).every(Boolean))
+      await until(cluster.isWhole, 600_000)
+      await until(async () => (await Promise.all(bases.map(isReady))).every(Boolean), 600_000)
       await pause(3_000)
       watching.take()
       const leader = (await cluster.leader()) as PatroniNode
@@ -260,8 +260,8 @@ async function soakOf(isSynchronous: boolean, times: number) {
       await change.act(leader)
       await pause(1_000 * (change.lasts ?? 8))
       await change.heal?.(leader)
-      await until(cluster.isWhole)
-      await until(async () => (await Promise.all(bases.map(isReady))).every(Boolean))
+      await until(cluster.isWhole, 600_000)
+      await until(async () => (await Promise.all(bases.map(isReady))).every(Boolean), 600_000)
       await pause(1_000)
       const gap = watching.take()
       gaps.push({ name: change.name, limit: change.limit, from, until: Date.now(), gap })
@@ -284,7 +284,7 @@ async function soakOf(isSynchronous: boolean, times: number) {
     const jobs = asked.filter(({ path }) => path !== '/accounts/single_enrich')
     const isArrived = () => arrived.size === jobs.length
     const patience = Date.now() + 120_000
-    await until(() => isArrived() || Date.now() > patience)
+    await until(() => isArrived() || Date.now() > patience, 600_000)
     const engine = await openEngine({ engine: cluster.direct(database) })
     const { problems } = await engine.admin.verify()
     await engine.close()

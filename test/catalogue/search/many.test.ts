@@ -82,7 +82,7 @@ describe.each(['SQLite', 'PostgreSQL'])(`among ${staff.toLocaleString('en')} peo
     catalogue = await openCatalogue(driver, { clock: stillClock, ids: countedIds() })
     for (const kind of ['companies', 'people'] as const)
       expect((await catalogue.importRecords(kind, all[kind])).rejected).toEqual([])
-  }, 600_000)
+  })
   afterAll(async () => {
     await catalogue.close()
     await drop()

@@ -71,7 +71,7 @@ describe.each(Object.entries(databases))('an engine over %s that suppresses a co
     const admin = createAdmin({ store, clock, ids: randomIds })
     const call: Bench['call'] = (id, input, options) => caller.call(id, input, { apiKey: key, ...options })
     bench = { ...bench, caller, store, database: store, admin, call }
-  }, 60_000)
+  })
 
   afterAll(() => bench.database.close())
 

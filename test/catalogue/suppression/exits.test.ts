@@ -441,7 +441,7 @@ describe.each(walks.map(([database, nth]) => [database, suppressed.map((one) => 
       // Each command opens its databases anew, as after a restart.
       await walk(stored, after)
       await walk(asked, after)
-    }, 300_000)
+    })
 
     afterAll(async () => {
       for (const close of closing) await close()

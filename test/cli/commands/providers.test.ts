@@ -181,7 +181,7 @@ describe('providers with a vendor', () => {
     expect(await atRisk(await idOf('flow list'))).toMatchObject([{ calls: 2, cost: 1, at_risk: 1 }])
     expect(await atRisk(lost)).toMatchObject([{ calls: 3, cost: 1, at_risk: 1 }])
     expect((await here.run('ledger --run nothing --by provider')).code).toBe(9)
-  }, 60_000)
+  })
 
   it.each([
     ['ada', { outcome: 'found', read: { phone: '+33612341000' }, cost: 10, answer: { status: 200 } }],

@@ -111,7 +111,7 @@ describe('stored answers', () => {
       }),
       { numRuns: tries(3, 25) },
     )
-  }, 600_000)
+  })
 
   it('ends the reuse of older answers with an import: what was not found is found when the command is repeated', async () => {
     here.write('in.csv', csv([known(1), 'late.example']))
