@@ -196,6 +196,7 @@ describe('a column that is only called Name beside one of first names', () => {
 it('lines that SAP draws are no rows, and none of them is the header', async () => {
   const rule = '-'.repeat(30)
   await here.setUp()
+  await here.fill('companies', 'name,domain\nAcme,acme.example\n')
   here.write(
     'alv.txt',
     `${rule}\n|Debitor|Name 1|Land|\n${rule}\n|100001|Acme|DE|\n|100002|Birch|CH|\n${rule}\n`,
