@@ -163,6 +163,34 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     expect(await look(wrong.lookups, asked(0, 1))).toBe('ask')
   })
 
+  it.each([
+    ['the case of a letter', 'name acme', 'name Acme'],
+    ['an accent', 'name Ecole', 'name École'],
+    ['an accent that is a character of its own', 'name \u00e9', 'name e\u0301'],
+    ['a blank at the end', 'name acme', 'name acme '],
+    ['a sharp s', 'name weiss', 'name weiß'],
+    ['a dotless i', 'name isik', 'name ısik'],
+    ['an invisible character', 'name acme', 'name ac\u00adme'],
+    ['a wildcard of SQL', 'name a_me', 'name acme'],
+    ['characters beyond the first plane', 'name 😀', 'name 😁'],
+    ['the end of a long text', `name ${'a'.repeat(10_000)}`, `name ${'a'.repeat(9_999)}b`],
+  ])('are not those whose identities have one hash and differ by %s', async (_, one, other) => {
+    const { lookups } = await begun('a')
+    const [first, second] = [one, other].map((identity) => ({ ...row(0, 0, true), identity }))
+    expect(await look(lookups, { ...first, ordinal: 0 } as ReturnType<typeof row>)).toBe('ask')
+    expect(await look(lookups, { ...second, ordinal: 1 } as ReturnType<typeof row>)).toBe('ask')
+    expect(await look(lookups, { ...first, ordinal: 2 } as ReturnType<typeof row>)).toBe('duplicate')
+    expect(await look(lookups, { ...second, ordinal: 3 } as ReturnType<typeof row>)).toBe('duplicate')
+  })
+
+  it('are found by hashes of 53 bits, which are whole numbers', async () => {
+    const { lookups } = await begun('a')
+    for (const [at, hash] of [0, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER].entries()) {
+      expect(await look(lookups, { ...row(2 * at, at, true), hash })).toBe('ask')
+      expect(await look(lookups, { ...row(2 * at + 1, at, true), hash })).toBe('duplicate')
+    }
+  })
+
   it('go with their runs', async () => {
     const one = await begun('a')
     await look(one.lookups, row(0, 0, true))

@@ -130,8 +130,11 @@ export interface StartedCommand {
 /** A home folder for several commands. */
 export type Machine = ReturnType<typeof machine>
 
-/** Creates a machine, with an empty home unless one is given. */
-export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-'))) {
+/** Creates a machine, with an empty home unless one is given, and variables that all of its commands have. */
+export function machine(
+  home: string = mkdtempSync(join(tmpdir(), 'prospect-')),
+  always: Readonly<Record<string, string>> = {},
+) {
   const signals = new EventEmitter()
   const path = (name: string) => join(home, name)
   const read = (name: string) => readFileSync(path(name), 'utf8')
@@ -141,7 +144,12 @@ export function machine(home: string = mkdtempSync(join(tmpdir(), 'prospect-')))
       cwd: home,
       signals: signals as unknown as NodeJS.Process,
       ...given,
-      env: { PROSPECT_HOME: home, ...(given.caller ? { PROSPECT_API_KEY: canary } : {}), ...env },
+      env: {
+        PROSPECT_HOME: home,
+        ...always,
+        ...(given.caller ? { PROSPECT_API_KEY: canary } : {}),
+        ...env,
+      },
     })
   /** Runs a line, or words, with `--json` and returns what was printed. Throws when the command fails. */
   const json = async <T>(...line: string[]) => {

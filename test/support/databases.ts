@@ -2,8 +2,9 @@ import { afterAll } from 'vitest'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import type { Driver } from '../../src/storage/driver/connection.js'
 import { openState } from '../../src/storage/state/open.js'
+import { type Machine, machine } from './command.js'
 import { newFolder } from './new-folder.js'
-import { emptyEngine, emptyTables, freshSchema, type TestDatabase } from './postgres.js'
+import { emptyEngine, emptySchema, emptyTables, freshSchema, type TestDatabase } from './postgres.js'
 
 type Databases = readonly [name: string, open: () => Promise<Driver>][]
 
@@ -17,6 +18,23 @@ export const states = (): Databases => [
 export const engines = (): Databases => [
   ['SQLite', () => openEngineDatabase(':memory:')],
   ['PostgreSQL', shared(openEngineDatabase, emptyEngine)],
+]
+
+/** Machines that keep everything in their home, or in a database of their own on a server. */
+export const machines: readonly [name: string, open: () => Promise<Machine>][] = [
+  ['SQLite', async () => machine()],
+  [
+    'PostgreSQL',
+    async () => {
+      const { url, drop } = await emptySchema()
+      const one = machine(undefined, { PROSPECT_DATABASE_URL: url })
+      const remove = async () => {
+        one.remove()
+        await drop()
+      }
+      return { ...one, remove }
+    },
+  ],
 ]
 
 interface Place {
