@@ -35,6 +35,9 @@ describe('rows with an unknown outcome', () => {
     const { caller, asked, target } = losing()
     const first = await enrich(caller)
     expect([first.code, first.lines[1]]).toEqual([11, 'failed outcome_unknown'])
+    const hint =
+      /^Outcome unknown: 2 rows, which may have been charged. To send them again: prospect runs resume \S+ --retry-unknown$/m
+    expect(first.stderr).toMatch(hint)
     const before = asked.length
     expect((await enrich(caller)).code).toBe(11)
     expect(asked).toHaveLength(before)
@@ -51,6 +54,7 @@ describe('rows with an unknown outcome', () => {
     const last = await enrich(caller, '--retry-unknown')
     expect([last.code, last.lines, asked.length]).toEqual([11, third.lines, before + 2])
     expect(last.stderr).toContain('nothing is spent')
+    expect(last.stderr).not.toMatch(hint)
   })
 
   it('retries only these where no stored answer may be used, too: the others are not paid for again', async () => {

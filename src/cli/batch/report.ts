@@ -74,6 +74,8 @@ export async function showReport(
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatSuspect(report.suspect)) context.notify(line)
+  const unknown = report.without_result.find(({ reason }) => reason === 'outcome_unknown')
+  if (unknown) context.notify(formatUnknown(unknown.rows, formatId(run.id, context.streams), command))
   for (const one of report.not_asked) context.notify(`${formatSkipped(one)}${hintOfSkipped(context, one)}`)
   if (command.choices.sources) {
     const { notifyVendorCosts } = await import('./vendor-costs.js')
@@ -143,6 +145,11 @@ function formatResumeHint(
   const how = `with${again}: prospect runs resume ${resumed}`
   return / then resume\.$/.test(first) ? first.replace(/\.$/, ` ${how}`) : `${first} Resume ${how}`.trim()
 }
+
+/** Says how to send rows again whose answers were lost; `--fresh` would pay for them once more. */
+const formatUnknown = (rows: number, run: string, { databaseOption = '' }: BatchCommand): string =>
+  `Outcome unknown: ${countRows(rows)}, which may have been charged. To send ${rows === 1 ? 'it' : 'them'} again: ` +
+  `prospect runs resume ${run} --retry-unknown${databaseOption}`
 
 const keptText = (rows: number, partial: string): string =>
   rows === 0
