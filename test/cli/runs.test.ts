@@ -112,16 +112,18 @@ describe('a batch that is started again', () => {
 
   it('ends a finished run as it ended before, and shows how many of its rows are invalid', async () => {
     const target = companies()
-    const text = 'domain,name\na.example,A\nx.example,1,2\nb.example,\n'
+    const text = 'domain,name\na.example,A\nx.example,1,2\nb.example,\nwww.a.example,\n'
     const first = await enrich(text, '', target)
     const again = await enrich(text, '', target)
     expect([first.code, again.code, target.asked.length]).toEqual([11, 11, 2])
     expect(await here.json('runs show --last')).toMatchObject({
-      rows: 3,
+      rows: 4,
       lookups: { total: 2, found: 2, invalid: 1 },
     })
     const { stdout } = await here.run('runs show --last', { terminal: true })
-    expect(stdout).toMatch(/\nAnswered +3 +100 % .*\nInvalid +1 +33 % .*\nLooked up +2 +67 % /)
+    expect(stdout).toMatch(
+      /\nAnswered +4 +100 % .*\nInvalid +1 +25 % .*\nLooked up +2 +50 % .*\n… found +2 +100 % /,
+    )
   })
 })
 

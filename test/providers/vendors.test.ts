@@ -987,6 +987,10 @@ describe('a batch over vendors', () => {
       steps: [{ not_asked: [{ provider: 'vendor1', reason: 'out_of_credits', rows: 1 }] }],
       vendors: [{ provider: 'vendor2', calls: 1, cost: 1, at_risk: 0 }],
     })
+    for (const show of ['flow show', 'runs show'])
+      expect((await here.run(`${show} --last --format table`)).stdout).toMatch(
+        /^Vendors .*vendor2: asked 1 time, 1 credit of its own$/m,
+      )
   })
 
   it('spends no more than its budget at a vendor, asks the next one, and says who gave each value', async () => {

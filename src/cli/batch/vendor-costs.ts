@@ -6,6 +6,7 @@ import { openRuns, type RunRecords, type RunsLocation } from '../../runs/records
 import { shownTarget } from '../../runs/target-name.js'
 import type { Context } from '../context/context.js'
 import { openWorkspaceOwner } from '../context/open-databases.js'
+import { countOf, formatNumber } from '../output/text.js'
 import { profileName, targetName } from '../target/resolve-target.js'
 
 /** By what questions to data vendors are recorded as: the run that has asked them. */
@@ -49,7 +50,7 @@ export async function spentAtProviders(
 }
 
 /** What a run has cost at a data vendor, in its credits. */
-interface VendorCost extends Record<'calls' | 'cost' | 'at_risk', number> {
+export interface VendorCost extends Record<'calls' | 'cost' | 'at_risk', number> {
   readonly provider: string
 }
 
@@ -91,4 +92,14 @@ export function formatVendorCosts(costs: readonly VendorCost[]): string {
       `${provider} ${cost}${at_risk === 0 ? '' : ` (${at_risk} more at risk)`}`,
   )
   return all.length === 0 ? '' : `Own credits of data vendors: ${all.join(', ')}.`
+}
+
+/** Returns what `show` says to a person of what was asked at data vendors; empty where none was. */
+export function vendorFacts(costs: readonly VendorCost[]): { readonly vendors?: string } {
+  const texts = costs.map(
+    ({ provider, calls, cost, at_risk }) =>
+      `${provider}: asked ${countOf(calls, 'time')}, ${countOf(cost, 'credit')} of its own` +
+      `${at_risk === 0 ? '' : `, ${formatNumber(at_risk)} more at risk`}`,
+  )
+  return texts.length === 0 ? {} : { vendors: texts.join('; ') }
 }

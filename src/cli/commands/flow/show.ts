@@ -17,6 +17,7 @@ import { readResults } from '../../../runs/find-run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { defaultShareOf, type RowCounts } from '../../../runs/plan/quote.js'
 import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/records.js'
+import type { VendorCost } from '../../batch/vendor-costs.js'
 import { readRemaining } from '../../call/limits.js'
 import { providerText, quoteProviders } from '../../call/quote.js'
 import type { Context } from '../../context/context.js'
@@ -87,7 +88,10 @@ export const showCommand: CommandFactory = ({ command }) =>
 async function formatFlow(body: unknown, look: Look): Promise<string> {
   const { bars } = await import('../../output/records.js')
   const { grid, record } = await import('../../output/table.js')
-  const { steps, stopped, ...flow } = body as Awaited<ReturnType<typeof toView>>
+  const { vendorFacts } = await import('../../batch/vendor-costs.js')
+  const { steps, stopped, vendors, ...flow } = body as Awaited<ReturnType<typeof toView>> & {
+    vendors?: readonly VendorCost[]
+  }
   const header = ['step', 'in', 'found', 'out', 'credits']
   const names = stepNames(steps)
   const rows = steps.map((step, at) => ({ ...step, step: names[at] }))
@@ -96,7 +100,7 @@ async function formatFlow(body: unknown, look: Look): Promise<string> {
     ...steps.map(({ out }, at) => ({ label: names[at] ?? '', value: out })),
   ]
   const why = stopped ? { stopped: `${stopped.step}: ${stopped.reason}` } : {}
-  return `${record({ ...flow, ...why }, look)}\n${grid(header, rows, look)}\n${bars(funnel, look)}`
+  return `${record({ ...flow, ...vendorFacts(vendors ?? []), ...why }, look)}\n${grid(header, rows, look)}\n${bars(funnel, look)}`
 }
 
 /** Quotes a flow: from its own history where there is enough, else from usual rates. Sends free questions only. */

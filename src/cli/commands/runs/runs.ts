@@ -13,6 +13,7 @@ import { isEngineName, shownTarget } from '../../../runs/target-name.js'
 import { quota, sameFile, selecting, spending } from '../../batch/options.js'
 import { fromRecord } from '../../batch/request.js'
 import { executeBatch, exportAnswers } from '../../batch/run.js'
+import type { VendorCost } from '../../batch/vendor-costs.js'
 import type { Context } from '../../context/context.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { resolveIds, type StoredKind } from '../../options/command-environment.js'
@@ -229,25 +230,30 @@ async function formatRun(body: unknown, look: Look): Promise<string> {
   const {
     lookups,
     source,
+    vendors = [],
     invalid: _,
     ...run
   } = body as {
     source: AnswerSource | null
+    vendors?: readonly VendorCost[]
     invalid: number | null
     lookups: Awaited<ReturnType<typeof countLookups>>
     rows: number
     done: number
   }
+  // Duplicates are rows and no lookups: what was found is a share of the lookups.
+  const { total } = lookups
   const steps = [
-    ['Rows', run.rows],
-    ['Answered', run.done],
-    ...(lookups.invalid ? [['Invalid', lookups.invalid] as const] : []),
-    ['Looked up', lookups.total],
-    ['Found', lookups.found],
-    ...(lookups.valid_emails === null ? [] : [['Email valid', lookups.valid_emails] as const]),
+    ['Rows', run.rows, run.rows],
+    ['Answered', run.done, run.rows],
+    ...(lookups.invalid ? [['Invalid', lookups.invalid, run.rows] as const] : []),
+    ['Looked up', total, run.rows],
+    ['… found', lookups.found, total],
+    ...(lookups.valid_emails === null ? [] : [['… email valid', lookups.valid_emails, total] as const]),
   ] as const
-  const share = (count: number) => (run.rows === 0 ? '' : `${Math.round((count / run.rows) * 100)} %`)
-  const funnel = steps.map(([label, value]) => ({ label, value, note: share(value) }))
+  const share = (count: number, of: number) => (of === 0 ? '' : `${Math.round((count / of) * 100)} %`)
+  const funnel = steps.map(([label, value, of]) => ({ label, value, note: share(value, of) }))
   const from = source === null ? {} : { 'Answers from': source.text }
-  return `${record({ ...from, ...run }, look)}\n${bars(funnel, look)}`
+  const { vendorFacts } = await import('../../batch/vendor-costs.js')
+  return `${record({ ...from, ...run, ...vendorFacts(vendors) }, look)}\n${bars(funnel, look)}`
 }
