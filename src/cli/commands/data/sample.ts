@@ -14,7 +14,8 @@ export const sampleCommand: CommandFactory = ({ command }) =>
       const context = withCatalogueOption(outer, options)
       if (options.remove) return removeSample(context)
       const added = await addSample(context)
-      return print(context, added, { layout: () => `Loaded ${listRecords(added)}.\n` })
+      await print(context, added, { layout: () => `Loaded ${listRecords(added)}.\n` })
+      await warnOfNewLookups(context)
     })
 
 const sampleOptions = optionRows({

@@ -165,6 +165,13 @@ describe('data sample', () => {
     expect(await here.json('data stats')).toMatchObject(added as object)
     const again = await here.run('data sample --format table')
     expect(again.stdout).toBe('Loaded 500 companies, 5,000 people, 911 jobs, 40 posts.\n')
+    expect(again.stderr).not.toContain('reused')
+  })
+
+  it('says that earlier answers are not reused where it is loaded again after some were paid for', async () => {
+    await loadSample(here.home)
+    await here.run('accounts enrich acme-robotics.example')
+    expect((await here.run('data sample')).stderr).toContain('the next lookups pay again')
   })
 
   it('is removed with --remove, and what your own data says stays', async () => {
