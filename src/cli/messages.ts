@@ -480,7 +480,7 @@ const messages: Readonly<Record<string, Message>> = {
   'provider.client': { text: 'The key of {name} must be client_id:client_secret, which become a token.', exit: exitCodes.key, code: 'key' },
   'provider.day_budget': { text: 'A test of {name} may cost {most}, which is more than max_cost_per_day of its file leaves today.', hint: 'Permit more in its file, and add it again; or test it tomorrow (UTC).', exit: exitCodes.budget, code: 'budget' },
   'provider.lacks_kind': { text: '{name} cannot be asked for {kind}.', hint: 'Its file has: {kinds}.' },
-  'provider.needs_more': { text: '{name} needs more for {kind}.', hint: ({ needs = [] }) => `Give one of: ${(needs as string[][]).map((set) => set.map(optionOfNeed).join(' ')).join(', or ')}.` },
+  'provider.needs_more': { text: '{name} needs more for {kind}.', hint: ({ needs = [] }) => `Give ${(needs as string[][]).map((set) => set.map(optionOfNeed).join(' ')).join(', or ')}.` },
   'provider.no_answer': { text: '{name} gave no answer that can be read: {reason}.', hint: ({ sent }) => (sent ? 'It may have charged for the request. In a lookup it would not be asked again, and the outcome would be unknown.' : 'The request was not sent, so nothing was charged.'), exit: exitCodes.unreachable, code: 'unreachable' },
   'provider.no_kind': { text: 'There is no kind "{kind}".', hint: (details) => nearOrAll(details, 'Kinds') },
   'provider.only_search': { text: 'The file of {name} has a search only, which a test does not make.', hint: 'See what a flow would ask: prospect providers show {name}' },

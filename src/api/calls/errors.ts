@@ -29,7 +29,7 @@ export const errors = {
   invalid_idempotency_key: { status: 400, text: 'Idempotency-Key must be 1 to 255 visible ASCII characters', exit: 7, own: true, hint: 'Use a uuid.' },
   invalid_api_key: { status: 401, text: 'Invalid API key', exit: 3, stops: true, hint: 'Give a valid key.' },
   insufficient_credits: { status: 402, text: 'Insufficient credits: need {need} credits, have {have}', exit: 4, code: 'insufficient_credits', stops: true, hint: 'Buy credits from your vendor, then send it again.' },
-  workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift it: wait until Monday 00:00 UTC or ask an admin to raise the limit.' },
+  workspace_limit_exceeded: { status: 403, text: 'Workspace weekly credit limit exceeded', exit: 5, code: 'workspace_limit_exceeded', stops: true, hint: 'Buying credits does not lift this limit: wait until Monday 00:00 UTC, or ask an admin to raise it.' },
   forbidden: { status: 403, text: 'This API key has no access to this endpoint', exit: 3, stops: true, hint: 'Use a key whose scopes include this area.' },
   forbidden_host: { status: 403, text: 'This host name is not served here (prospect serve --allow-host NAME serves it)', exit: 3, hint: 'Use the address that the server printed.' },
   forbidden_origin: { status: 403, text: 'Requests from browsers are not served here', exit: 3, hint: 'Call the API from a program, not from a page.' },

@@ -158,9 +158,7 @@ const refusals = {
 function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
   const left = Number((shortage === 'credits' ? quote.balance : quote.weekly_allowance) ?? 0)
   const within =
-    shortage === 'quota' || left < 1
-      ? ''
-      : `Give --max-credits ${left} to look up what that pays for. For all rows: `
+    shortage === 'quota' || left < 1 ? '' : `Give --max-credits ${left} to look up what that pays for. `
   return reportShort(context, refusals[shortage], shortageText(quote, shortage), within)
 }
 

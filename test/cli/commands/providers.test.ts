@@ -101,6 +101,9 @@ describe('providers with a vendor', () => {
     const vendor = closeAfterTest(await fakeVendor())
     here.write('acme.yaml', fakeFile(vendor.origin))
     await add('--allow-target 127.0.0.0/8')
+    expect(errorOf(await here.run('providers test acmemail --json')).hint).toMatch(
+      /^Give (?:--\S+ )*--\S+(?:, or (?:--\S+ )*--\S+)*\.$/,
+    )
     const tested = await here.run(
       'providers test acmemail --first-name Ada --last-name King --domain acme.example --json',
     )

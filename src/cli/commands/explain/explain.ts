@@ -352,8 +352,12 @@ const toKey = ({ provider, reason }: Pick<AskedVendor, 'provider' | 'reason'>) =
 
 /** Says of an empty row which vendors could not be asked about it. */
 function withVendors(why: string | null, vendors: readonly AskedVendor[] | null): string | null {
-  const lacking = (vendors ?? []).filter(({ reason }) => reason?.startsWith(needsWords))
-  if (why === null || lacking.length === 0) return why
+  if (why === null) return why
+  // The row may name them itself.
+  const lacking = (vendors ?? []).filter(
+    ({ provider, reason }) => reason?.startsWith(needsWords) && !why.includes(`${provider} (${reason})`),
+  )
+  if (lacking.length === 0) return why
   const names = lacking.map(({ provider, reason }) => `${provider} not asked: ${reason}`)
   return `${why.replace(/\.$/, '')}. ${names.join('; ')}.`
 }

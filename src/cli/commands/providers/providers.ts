@@ -27,7 +27,7 @@ import { networks } from '../../options/webhooks.js'
 import { fileOf, openFile } from '../../output/output.js'
 import { redactBody } from '../../output/print.js'
 import { bars } from '../../output/records.js'
-import { formatNumber, type Look } from '../../output/text.js'
+import { countOf, formatNumber, type Look } from '../../output/text.js'
 
 export const providersCommand: CommandFactory = ({ command, group }) =>
   group('providers', 'Data vendors of your own, which a waterfall asks in turn', [
@@ -436,7 +436,7 @@ function statsChart(rows: readonly StatsRow[], look: Look): string {
   const drawn = rows.map(({ provider, kind, asked, found, hit_rate, cost }) => ({
     label: `${provider} ${kind}`,
     value: hit_rate ?? 0,
-    note: `% of ${formatNumber(asked)}, ${formatNumber(found)} found for ${formatNumber(cost)}`,
+    note: `% found: ${formatNumber(found)} of ${formatNumber(asked)}, for ${countOf(cost, 'credit')}`,
   }))
   const chart = bars(drawn, look)
   const kinds = Map.groupBy(rows, ({ kind }) => kind)
