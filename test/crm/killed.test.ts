@@ -32,13 +32,26 @@ async function tried(work: (own: Machine, crm: FakeHubspot) => Promise<void>, mo
   }
 }
 
-/** Runs a command as a process that is killed at its kth request, which is answered, or never was. */
-async function killedAt(own: Machine, crm: FakeHubspot, argv: readonly string[], k: number, isLost: boolean) {
+/** Runs a command as a process that is killed at one of its requests, which is answered, or never was. */
+async function killedAt(
+  own: Machine,
+  crm: FakeHubspot,
+  argv: readonly string[],
+  request: number,
+  isLost: boolean,
+) {
   const child = launch(prospect, argv, own.path('.'), { PROSPECT_HOME: own.path('.') })
-  if (isLost) crm.at({ request: k }, { cut: 'before' })
-  crm.at({ request: k }, { before: () => child.nodeChildProcess.kill('SIGKILL') })
+  if (isLost) crm.at({ request }, { cut: 'before' })
+  crm.at({ request }, { before: () => child.nodeChildProcess.kill('SIGKILL') })
   return await child
 }
+
+/** Every request that a kill may come at, answered and lost. */
+const kills = (requests: number) =>
+  Array.from({ length: requests }, (_, at) => at + 1).flatMap((request) => [
+    [request, true] as const,
+    [request, false] as const,
+  ])
 
 const snapshots = (crm: FakeHubspot) => [crm.companies.snapshot(), crm.contacts.snapshot()] as const
 
@@ -75,21 +88,17 @@ describe.each([
   )
 
   it('creates no record twice and changes no filled field when it is repeated, and undo restores all', async () => {
-    const all = Array.from({ length: requests }, (_, at) => at + 1).flatMap((k) => [
-      [k, true] as const,
-      [k, false] as const,
-    ])
-    for (const [k, isLost] of sample(all, 9, from))
+    for (const [request, isLost] of sample(kills(requests), 9, from))
       await tried(async (own, crm) => {
         const before = snapshots(crm)
-        const { signal, stderr } = await killedAt(own, crm, push, k, isLost)
-        expect([k, signal, stderr]).toEqual([k, 'SIGKILL', expect.anything()])
+        const { signal, stderr } = await killedAt(own, crm, push, request, isLost)
+        expect([request, signal, stderr]).toEqual([request, 'SIGKILL', expect.anything()])
         const again = await own.run(push)
-        expect([k, isLost, again.code, again.stderr]).toEqual([k, isLost, 0, expect.anything()])
+        expect([request, isLost, again.code, again.stderr]).toEqual([request, isLost, 0, expect.anything()])
         expectWhole(crm, before)
         expect((await own.run(undo)).code).toBe(0)
-        expect([k, isLost, crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([
-          k,
+        expect([request, isLost, crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([
+          request,
           isLost,
           [],
           [],
@@ -98,19 +107,15 @@ describe.each([
   })
 
   it('is undone whole also where the undo is killed and repeated', async () => {
-    const all = Array.from({ length: undoing }, (_, at) => at + 1).flatMap((k) => [
-      [k, true] as const,
-      [k, false] as const,
-    ])
-    for (const [k, isLost] of sample(all, 9, from))
+    for (const [request, isLost] of sample(kills(undoing), 9, from))
       await tried(async (own, crm) => {
         const before = snapshots(crm)
         await own.run(push)
-        await killedAt(own, crm, undo, k, isLost)
+        await killedAt(own, crm, undo, request, isLost)
         const again = await own.run(undo)
-        expect([k, isLost, again.code]).toEqual([k, isLost, 0])
-        expect([k, isLost, crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([
-          k,
+        expect([request, isLost, again.code]).toEqual([request, isLost, 0])
+        expect([request, isLost, crm.companies.diff(before[0]), crm.contacts.diff(before[1])]).toEqual([
+          request,
           isLost,
           [],
           [],

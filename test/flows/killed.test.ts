@@ -54,7 +54,7 @@ const startIn = (here: Machine, ...args: string[]) =>
 
 it('writes what an undisturbed flow writes, and pays the same in each step, however often it is killed', async () => {
   const companies = tries(20, 100)
-  const kills = tries(3, 15)
+  const kills = tries(2, 15)
   const seed = Number(process.env.PROSPECT_TEST_SEED ?? Date.now() % 1_000_000)
   const pick = random(seed)
   const calm = await prepared(companies)

@@ -97,7 +97,7 @@ output: { csv: out.csv, columns: [full_name] }
     let at = 0
     // Between pages, until a kill has met one under way after all: then its answer is lost.
     for (let isLost = false; !isLost && at < pages - 1; ) {
-      at = Math.min(pages - 1, at + 1 + pick(Math.ceil(pages / 4)))
+      at = Math.min(pages - 1, at + 1 + pick(Math.ceil(pages / tries(2, 4))))
       killAt = { page: at, when: at > pages / 2 && pick(2) === 0 ? 'under way' : 'answered' }
       const flow = launch(prospect, ['flow', 'run', 'found.yaml'], here.home, {
         PROSPECT_HOME: here.home,
@@ -138,5 +138,4 @@ output: { csv: out.csv, columns: [full_name] }
     await store.close()
     await drop()
   },
-  tries(120_000, 600_000),
 )

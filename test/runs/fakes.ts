@@ -195,27 +195,48 @@ export function fillDisk(lookups: Lookups, room: number): Lookups {
 export const failure = (code: string) => Object.assign(new Error(code), { code })
 
 /** The real file system, where an operation fails from its n-th use on. A write that fails has written half. */
-export function failingFiles(operation: keyof Files | keyof OutputFile, code: string, nth = 1): Files {
+export function failingFiles(
+  operation: 'create' | 'appendFile' | 'sync' | 'rename' | 'syncFolder',
+  code: string,
+  nth = 1,
+): Files {
   let uses = 0
-  const watched = <T extends object>(one: T): T =>
-    new Proxy(one, {
-      get: (_, name) => {
-        const method: unknown = Reflect.get(one, name)
-        if (typeof method !== 'function') return method
-        return async (...given: unknown[]) => {
-          if (name !== operation || ++uses < nth) {
-            const done = await method.apply(one, given)
-            return name === 'create' ? watched(done) : done
-          }
-          if (name === 'appendFile') {
-            const bytes = Buffer.from(given[0] as Uint8Array)
-            await method.call(one, bytes.subarray(0, bytes.length >> 1))
-          }
-          throw failure(code)
-        }
-      },
-    })
-  return watched(nodeFiles)
+  const permit = (name: typeof operation) => {
+    if (name === operation && ++uses >= nth) throw failure(code)
+  }
+  const watched = (file: OutputFile): OutputFile => ({
+    appendFile: async (bytes) => {
+      try {
+        permit('appendFile')
+      } catch (error) {
+        const whole = bytes as Uint8Array
+        await file.appendFile(whole.subarray(0, whole.length >> 1))
+        throw error
+      }
+      await file.appendFile(bytes)
+    },
+    truncate: (length) => file.truncate(length),
+    sync: async () => {
+      permit('sync')
+      await file.sync()
+    },
+    close: () => file.close(),
+  })
+  return {
+    ...nodeFiles,
+    create: async (path) => {
+      permit('create')
+      return watched(await nodeFiles.create(path))
+    },
+    rename: async (from, to) => {
+      permit('rename')
+      await nodeFiles.rename(from, to)
+    },
+    syncFolder: async (path) => {
+      permit('syncFolder')
+      await nodeFiles.syncFolder(path)
+    },
+  }
 }
 
 /** An answer that cost a credit. */

@@ -9,4 +9,4 @@ export const sample = <T>(cases: readonly T[], nth: number, from = 0): readonly 
   isLong ? cases : cases.filter((_, at) => at % nth === from % nth)
 
 /** How long a test waits for something, in milliseconds: half the time that it has in all, so that it can say what for. */
-export const patience: number = isLong ? 300_000 : 30_000
+export const patience: number = isLong ? 300_000 : 60_000
