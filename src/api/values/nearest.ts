@@ -18,12 +18,12 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return candidates[shared.indexOf(Math.max(...shared))]
 }
 
-/** Returns so many candidates at most: the mistyped one, then those that have the most of a word in them; none for a word of its own. */
+/** Returns so many candidates at most: the mistyped one, then those of which a word begins with the longest part of this one; none for a word of its own. */
 export function nearestOf(word: string, candidates: readonly string[], most: number): string[] {
   const typed = word.toLowerCase()
   const near = nearest(word, candidates)
   const ranked = candidates
-    .map((name) => ({ name, shared: lengthInCommon(typed, name.toLowerCase()) }))
+    .map((name) => ({ name, shared: lengthAtWords(typed, name.toLowerCase()) }))
     .filter(({ shared }) => shared >= minPartLength)
     .sort((a, b) => b.shared - a.shared)
     .map(({ name }) => name)
@@ -35,6 +35,14 @@ function lengthInCommon(one: string, other: string): number {
   let longest = 0
   for (let from = 0; from + longest < one.length; from++)
     while (from + longest < one.length && other.includes(one.slice(from, from + longest + 1))) longest++
+  return longest
+}
+
+/** Returns the length of the longest part of a word that begins where a word of the other does: `tics` of `robotics` is none of `logistics`. */
+function lengthAtWords(one: string, other: string): number {
+  let longest = 0
+  for (const { index } of other.matchAll(/(?<![\p{L}\p{N}])[\p{L}\p{N}]/gu))
+    while (one.includes(other.slice(index, index + longest + 1)) && index + longest < other.length) longest++
   return longest
 }
 

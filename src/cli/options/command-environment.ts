@@ -412,7 +412,10 @@ function suggestOptions(typed: string, options: readonly string[]): readonly str
   const longer = options.filter((option) => option.endsWith(`-${typed.replace(/^--/, '')}`))
   if (longer.length > 0) return longer.slice(0, maxSuggestions)
   const near = nearest(typed, options)
-  if (near !== undefined) return [near]
+  // Other commands say it in more words: --company-domain, where this one has --domain.
+  const shorter = options.filter((option) => typed.endsWith(option.slice(1)))
+  if (near !== undefined || shorter.length > 0)
+    return [...new Set([...(near === undefined ? [] : [near]), ...shorter])].slice(0, maxSuggestions)
   const one = singular(typed.replace(/^--/, ''))
   return options.filter((option) => option.split('-').map(singular).includes(one)).slice(0, maxSuggestions)
 }

@@ -102,17 +102,19 @@ export function wrapText(text: string, width: number): string[] {
 /** A command that a message ends with, such as `Resume with: prospect runs resume 7f6f2d0e`. */
 const endingCommand = /(?<=: )prospect (?:(?!\. |[;)]).)*$/
 
-/**
- * Returns a message in the lines in which a stream shows it: on a terminal wrapped at its width, with a command at its
- * end on a line of its own where that keeps it whole; one line elsewhere.
- */
-export function messageLines(message: string, { stderr, env }: Pick<Streams, 'stderr' | 'env'>): string[] {
-  const text = drawable(oneLine(message), { isAscii: isAscii(env) })
-  const width = stderr.isTTY ? stderr.columns : undefined
-  if (!width || widthOf(text) <= width) return [text]
+/** Returns a message wrapped at a width, with a command at its end on a line of its own where that keeps it whole. */
+export function wrapMessage(text: string, width: number): string[] {
+  if (widthOf(text) <= width) return [text]
   const command = endingCommand.exec(text)?.[0]
   if (command === undefined || widthOf(command) + 2 > width) return wrapText(text, width)
   return [...wrapText(text.slice(0, -command.length - 1), width), `  ${command}`]
+}
+
+/** Returns a message in the lines in which a stream shows it: wrapped on a terminal, one line elsewhere. */
+export function messageLines(message: string, { stderr, env }: Pick<Streams, 'stderr' | 'env'>): string[] {
+  const text = drawable(oneLine(message), { isAscii: isAscii(env) })
+  const width = stderr.isTTY ? stderr.columns : undefined
+  return width ? wrapMessage(text, width) : [text]
 }
 
 function breakWord(word: string, width: number): string[] {

@@ -8,7 +8,15 @@ import { isoTime } from '../../options/values.js'
 import { print } from '../../output/print.js'
 import { type Row, toPrinted, valueAt } from '../../output/records.js'
 import { grid, record } from '../../output/table.js'
-import { cellOfLeft, countOf, formatLeft, formatNumber, formatTime, type Look } from '../../output/text.js'
+import {
+  cellOfLeft,
+  countOf,
+  formatLeft,
+  formatNumber,
+  formatTime,
+  type Look,
+  wrapMessage,
+} from '../../output/text.js'
 import type { AnswerSource } from '../../target/local-target.js'
 import { targetTime } from '../../target/resolve-target.js'
 
@@ -51,15 +59,15 @@ function formatLimits(limits: Limits, source: AnswerSource | null, look: Look, i
     Object.keys(limits.quotas).length === 0 ? '' : formatQuotas(toPrinted(limits.quotas) as object, look),
     formatWindows(windows, 'plan', look),
     formatWindows(windows, 'own', look),
-    describeUnused(limits.windows.length - windows.length, windows.length),
+    describeUnused(limits.windows.length - windows.length, windows.length, look),
   ]
   return parts.filter((part) => part !== '').join('\n')
 }
 
-function describeUnused(unused: number, shown: number): string {
+function describeUnused(unused: number, shown: number, { width }: Look): string {
   if (unused === 0) return ''
   const sentence = shown === 0 ? 'No rate limit is in use.' : `${unused} more rate limits are not in use.`
-  return `${sentence} All of them: prospect limits --all\n`
+  return `${wrapMessage(`${sentence} All of them: prospect limits --all`, width).join('\n')}\n`
 }
 
 function listFacts({ plan, credits, weekly = null }: Limits, look: Look): Readonly<Record<string, string>> {

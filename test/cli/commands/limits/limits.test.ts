@@ -72,6 +72,10 @@ describe('limits of the local engine', () => {
     expect(stdout).toMatch(/\naccounts technologies +1 +99 +100/)
     expect(stdout).not.toContain('leads search')
     expect(stdout).toMatch(/\n\d+ more rate limits are not in use. All of them: prospect limits --all\n$/)
+    const narrow = await here.run('limits', { clock: { now: () => now }, terminal: true, columns: 60 })
+    expect(narrow.stdout).toMatch(
+      /\n\d+ more rate limits are not in use. All of them:\n {2}prospect limits --all\n$/,
+    )
     expect((await run('limits --all')).stdout).not.toContain('not in use')
   })
 
