@@ -272,7 +272,7 @@ it.each(tries(['submit', 'poll', 'answer'], ['submit', 'poll', 'answer', 'submit
     )
     await here.run('init')
     // What a killed batch had asked is waited for as long as an answer may take.
-    await addProvider(here, file(vendor.origin).replace('timeout: 60s', 'timeout: 3s'))
+    await addProvider(here, file(vendor.origin).replace('timeout: 60s', 'timeout: 10s'))
     here.write('people.csv', people())
     const kills = tries(2, 4)
     for (let killed = 0; ; ) {

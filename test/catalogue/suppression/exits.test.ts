@@ -276,7 +276,7 @@ const gates: Readonly<Record<string, string>> = {
   'client/resolver.ts': 'providers, webhooks, http steps: their callers below',
   'http/forwarder.ts': 'received events: cleaned by `openEvents`',
   'flows/command.ts': 'rows of a flow: `customLookup` in flows/chain.ts',
-  'cli/options/global-options.ts': 'what was printed, to a pager',
+  'cli/options/help.ts': 'what was printed, to a pager',
   'cli/commands/serve/serve.ts': 'a browser, with a link',
   'cli/commands/dashboard/open.ts': 'nothing: a browser',
   'csv/workbook/convert.ts': 'a file of the user, within the program',
