@@ -4,11 +4,11 @@ import type { BudgetShortage } from './answer.js'
 
 /** Maximum credits to spend. */
 export interface Budgets {
-  /** By a run, over all its parts. */
+  /** By a run, however often it is resumed. */
   readonly perRun?: number | undefined
   /** By a profile in a day (UTC, real time), over all processes. */
   readonly perDay?: number | undefined
-  /** By several runs together, over all their parts. */
+  /** By several runs together, however often they are resumed. */
   readonly sharedBudget?: { readonly credits: number; readonly runs: readonly number[] } | undefined
   /** How much of a quota the run may use, and how much an answer has used. */
   readonly quota?: { readonly most: number; readonly count: (body: unknown) => number } | undefined
