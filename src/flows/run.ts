@@ -62,6 +62,8 @@ export interface FlowRequest {
   readonly retryUnknown: boolean
   /** Most credits of this execution, beside what earlier ones of the flow have spent. */
   readonly moreCredits?: number | undefined
+  /** What its command permits where the file permits more: it is recorded, for who resumes the flow by its id. */
+  readonly maxCredits?: number | undefined
   readonly concurrency?: number | undefined
   /** Address of the database with the records of its runs; this machine's state when absent. */
   readonly database?: string | undefined
@@ -102,6 +104,7 @@ export interface FlowRecord {
   readonly order?: SortedOrders | undefined
   readonly written: number
   readonly stopped?: FlowStop | undefined
+  readonly maxCredits?: number | undefined
   /** The runs that its budget is for: those of its steps, also ones that were begun anew. */
   readonly runs: readonly number[]
   readonly globals: FlowRequest['targetOptions']
@@ -275,13 +278,24 @@ export async function runFlow(asked: FlowRequest, ports: FlowPorts, interrupted:
     const { written } = outputs
     const search = flow.source?.written
     const globals = asked.targetOptions
-    const { searched } = asked
-    const own = { flow: name, steps: counts, search, searched, rowsOfOne, written, stopped, globals }
+    const { searched, maxCredits } = asked
+    const own = {
+      flow: name,
+      steps: counts,
+      search,
+      searched,
+      rowsOfOne,
+      written,
+      stopped,
+      maxCredits,
+      globals,
+    }
     const order = Object.keys(orders()).length > 0 ? orders() : undefined
     return toJson({ ...own, over, order, runs: sharedBudget?.runs ?? runs } satisfies FlowRecord)
   }
   const { files } = outputs
-  const going = { file: path, output: files[0] ?? null, request: known?.request ?? toRecord([]) }
+  const request = known ? toJson({ ...before, maxCredits: asked.maxCredits }) : toRecord([])
+  const going = { file: path, output: files[0] ?? null, request }
   const record = await beginRun(ports, records, identity, known, going, { id: ports.ids.uuid(), total: 0 })
   // Conditions leave rows out, and searches add some.
   await addFiles(

@@ -129,6 +129,21 @@ describe('prospect flow run', () => {
     expect(Number(stopped.steps[0]?.answered)).toBeGreaterThan(20)
   })
 
+  it('resumed by its id, keeps to the budget of the command that started it, until it gets another', async () => {
+    companies()
+    const stopped = await run('--max-credits', '10')
+    expect([stopped.code, await spent()]).toEqual([12, { 'accounts.enrich': 10 }])
+    expect(stopped.stderr).toMatch(/Resume: prospect flow resume \S+ --max-credits N$/m)
+    for (const [more, paid] of [
+      ['', 10],
+      ['--max-credits 15', 15],
+      ['', 15],
+    ] as const) {
+      expect((await here.run(`flow resume --last --yes ${more}`)).code).toBe(12)
+      expect(await spent()).toEqual({ 'accounts.enrich': paid })
+    }
+  })
+
   it('stops in the step in which its budget ends, and goes on when that is raised', async () => {
     companies(budget(45))
     const { code, stderr } = await run()

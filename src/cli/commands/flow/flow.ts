@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
+import { parseJson } from '../../../api/values/json.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
 import { standIn, stepNames } from '../../../flows/chain.js'
 import { flowFiles } from '../../../flows/inputs.js'
@@ -13,7 +14,7 @@ import {
   readFlow,
   settingsOf,
 } from '../../../flows/read.js'
-import { type FlowReport, type FlowRequest, lookAhead, runFlow } from '../../../flows/run.js'
+import { type FlowRecord, type FlowReport, type FlowRequest, lookAhead, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
 import { openRuns } from '../../../runs/records.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
@@ -118,12 +119,13 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
     showCommand,
     command('resume', 'Resume a flow by its id')
       .addStoredId(stored)
-      .withOptions({ ...sharedOptions, ...sharing, ...vendorOptions })
+      .withOptions({ ...resumeOptions, ...sharedOptions, ...sharing, ...vendorOptions })
       .run(async (context, invocation) => {
         const { database, shared, ...given } = invocation.options
         const location = runsLocationOf(context, invocation.options)
-        const { file } = await findFlow(await openRuns(context, location), invocation)
-        return start(context, file, withoutUndefined({ ...given, ...location }))
+        const { file, request } = await findFlow(await openRuns(context, location), invocation)
+        const { maxCredits } = parseJson(request) as FlowRecord
+        return start(context, file, withoutUndefined({ maxCredits, ...given, ...location }))
       }),
     listCommand,
   ])
@@ -140,6 +142,14 @@ function withoutPrices(quote: Awaited<ReturnType<typeof makeFlowQuote>>) {
 }
 
 const fileArgument = ['<file>', 'the file of the flow, such as leads.yaml'] as const
+
+const resumeOptions = optionRows({
+  maxCredits: [
+    '<n>',
+    'the most credits it may spend, with what it has spent (default: as it was started with)',
+    whole,
+  ],
+})
 
 const engineOptions = optionRows({
   database: [
@@ -216,6 +226,7 @@ async function start(caller: Context, file: string, given: Given): Promise<numbe
     fresh: given.fresh === true,
     retryUnknown: given.retryUnknown === true,
     moreCredits: context.moreCredits,
+    maxCredits: given.maxCredits,
     concurrency: given.concurrency ?? concurrency,
     database: own.database,
     databaseOption: own.databaseOption,
@@ -356,7 +367,8 @@ async function showReport(
     context.notify('Add --fresh to retry the rows that failed; paid answers are reused.')
   if (stopped) {
     const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
-    const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}`]
+    const more = stopped.budget === 'flow' ? ' --max-credits N' : ''
+    const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}${more}`]
     context.notify(oneLine(parts.filter(Boolean).join(' ')))
   }
   const source = await context.source()
