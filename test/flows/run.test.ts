@@ -144,6 +144,22 @@ describe('prospect flow run', () => {
     }
   })
 
+  it.each(['', '--local'])(
+    'resumed by its id, goes on where it was started, and nowhere else (started with "%s")',
+    async (chosen) => {
+      companies()
+      expect((await run('--max-credits', '10', ...(chosen ? [chosen] : []))).code).toBe(12)
+      // Commands that choose no target are for a server from now on.
+      await here.run('config set base_url http://127.0.0.1:9/api/v2')
+      const env: Record<string, string> = chosen ? {} : { PROSPECT_API_KEY: 'an-invented-key' }
+      const { code, stderr } = await here.run('flow resume --last --yes --max-credits 15', { env })
+      expect(code).toBe(chosen ? 12 : 2)
+      if (!chosen) expect(stderr).toContain('is for another target: local')
+      await here.run('config unset base_url')
+      expect(await spent()).toEqual({ 'accounts.enrich': chosen ? 15 : 10 })
+    },
+  )
+
   it('stops in the step in which its budget ends, and goes on when that is raised', async () => {
     companies(budget(45))
     const { code, stderr } = await run()

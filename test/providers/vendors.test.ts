@@ -1014,6 +1014,18 @@ describe('a batch over vendors', () => {
     expect([count('vendor1'), count('vendor2'), count('')]).toEqual([10, 15, 5])
   })
 
+  it('spends no more than its budget at a vendor when a flow is resumed by its id', async () => {
+    const vendor = await withVendor()
+    here.write('people.csv', peopleCsv(numbered(3, 'King')))
+    const flow = 'name: x\ninput: { csv: people.csv }\nsteps: [contacts.enrich: { enrichment_type: [email] }]'
+    here.write('flow.yaml', `${flow}\noutput: { csv: out.csv }\n`)
+    await run('flow', 'run', 'flow.yaml', '--yes', '--max-cost', 'vendor1=1')
+    await run('flow', 'resume', '--last', '--yes')
+    expect(vendor.charged()).toBe(1)
+    await run('flow', 'resume', '--last', '--yes', '--max-cost', 'vendor1=3')
+    expect(vendor.charged()).toBe(3)
+  })
+
   it('asks about rows that its budget had left when that allows it, and pays nothing twice for the others', async () => {
     const vendor = await withVendor()
     here.write('people.csv', peopleCsv([...numbered(12, 'King'), 'King11', 'Nobody1']))

@@ -16,13 +16,15 @@ import {
 } from '../../../flows/read.js'
 import { type FlowRecord, type FlowReport, type FlowRequest, lookAhead, runFlow } from '../../../flows/run.js'
 import { unknownAnswer } from '../../../lookups/answer.js'
+import type { Run } from '../../../runs/journal/runs.js'
 import { openRuns } from '../../../runs/records.js'
+import { shownTarget } from '../../../runs/target-name.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
 import { formatSkipped, formatSuspect, hintOfSkipped } from '../../batch/report.js'
 import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
-import type { Context } from '../../context/context.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
 import { requireCrm } from '../../context/crm.js'
 import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
@@ -53,6 +55,7 @@ import {
   oneLine,
 } from '../../output/text.js'
 import { noteSourceShown, notifySourceAtEnd } from '../../target/local-target.js'
+import { targetName } from '../../target/resolve-target.js'
 import { requireSetUp } from '../setup/set-up.js'
 import { newCommand } from './new.js'
 import {
@@ -123,9 +126,13 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
       .run(async (context, invocation) => {
         const { database, shared, ...given } = invocation.options
         const location = runsLocationOf(context, invocation.options)
-        const { file, request } = await findFlow(await openRuns(context, location), invocation)
-        const { maxCredits } = parseJson(request) as FlowRecord
-        return start(context, file, withoutUndefined({ maxCredits, ...given, ...location }))
+        const flow = await findFlow(await openRuns(context, location), invocation)
+        const { maxCredits, globals } = parseJson(flow.request) as FlowRecord
+        // What it was started with holds, as for a batch: its target, and its budgets.
+        const { maxCost, accept, ...target } = globals as Pick<GlobalOptions, 'maxCost' | 'accept'>
+        const there = context.withGlobals({ ...target, ...context.globals })
+        const recorded = { maxCredits, maxCost, accept }
+        return start(there, flow.file, withoutUndefined({ ...recorded, ...given, ...location }), flow)
       }),
     listCommand,
   ])
@@ -180,13 +187,16 @@ export async function placeOf({ database }: { readonly database?: string | undef
   return { ...asked, ...(await standIn()) }
 }
 
-/** Runs the flow in a file, and shows how it ends. Returns the exit code. */
-async function start(caller: Context, file: string, given: Given): Promise<number> {
+/** Runs the flow in a file, also one that has begun, and shows how it ends. Returns the exit code. */
+async function start(caller: Context, file: string, given: Given, begun?: Run): Promise<number> {
   const startedAt = caller.clock.now() - (caller.streams.uptime?.() ?? 0)
   const { database } = given
   const place = withRunDatabase(await requireSetUp(caller, database), await placeOf(given))
   const { command: own } = place
   const context = await withVendorOptions(place.context, given)
+  // Elsewhere it would begin anew, and pay there.
+  if (begun && (await targetName(context)) !== begun.target)
+    throw new Refusal('run.other_target', { run: begun.id, target: shownTarget(begun.target) })
   const { path, flow: read } = await openFlow(context, file)
   const sendsOut =
     [...read.steps, ...read.outputs].some(({ kind }) => kind === 'command' || kind === 'http') ||
