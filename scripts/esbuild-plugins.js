@@ -60,7 +60,7 @@ const idleModules = [
   'src/catalogue/search/conditions.ts',
   'src/catalogue/search/searches.ts',
   'src/cli/call/missing-data.ts',
-  'src/cli/call/quote.ts',
+  'src/cli/call/confirm.ts',
   'src/cli/context/pinned.ts',
   'src/cli/messages.ts',
   'src/cli/options/command-notes.ts',

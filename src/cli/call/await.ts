@@ -19,9 +19,9 @@ import { sentAgain } from '../target/local-target.js'
 import { targetIn } from '../target/resolve-target.js'
 import type { OperationRequest } from './build.js'
 import { reportSuccess, runSync, sendAndPrint, withSource } from './call.js'
+import { confirmCall } from './confirm.js'
 import { polledWork, toAcceptedWork, type Work } from './poll.js'
 import { notifyMissing, reportNothingFound, reportRefusal, withFields } from './print.js'
-import { confirmCall } from './quote.js'
 import {
   type AcceptedWork,
   checkOutput,

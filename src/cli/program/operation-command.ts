@@ -205,7 +205,7 @@ async function runOperation(context: Context, asked: OperationRequest): Promise<
     if (isPriced(operation) && options.dryRun !== true && canAsk(context)) {
       withFields(context, shape)
       if (!(await findStored(context, { ...request, input })))
-        await (await import('../call/quote.js')).confirmCall(context, { ...request, input })
+        await (await import('../call/confirm.js')).confirmCall(context, { ...request, input })
     }
     return runSync(context, { ...request, input })
   }

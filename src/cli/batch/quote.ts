@@ -1,23 +1,21 @@
-import { type Input, isOk } from '../../api/calls/caller.js'
-import { errors } from '../../api/calls/errors.js'
+import type { Input } from '../../api/calls/caller.js'
 import { exitCodes } from '../../api/calls/exit-codes.js'
-import { isMetered, isPriced } from '../../api/operations/facts.js'
-import { isUnlimited, quotaNames, quotas } from '../../api/operations/plans.js'
-import type { Operation } from '../../api/operations/table.js'
+import { isUnlimited } from '../../api/operations/plans.js'
 import { type Fields, withoutUndefined } from '../../api/values/objects.js'
-import { maxCreditsOf } from '../../engine/credits/cost.js'
 import type { ProviderKind } from '../../providers/definition.js'
 import type { ProviderQuote } from '../../providers/registry.js'
 import type { Basis, BatchQuote, Shortage } from '../../runs/plan/quote.js'
-import type { AnswerSource, Remaining, TargetRefusal } from '../../runs/ports.js'
+import type { AnswerSource, TargetRefusal } from '../../runs/ports.js'
 import type { RunChoices } from '../../runs/request.js'
+import type { OperationRequest } from '../call/build.js'
+import { quotasText, reportShort } from '../call/confirm.js'
+import { owners } from '../call/limits.js'
+import { reportRefusal } from '../call/print.js'
 import type { Context } from '../context/context.js'
-import { hintOfFailure } from '../context/errors.js'
 import { isLargePrice } from '../context/home.js'
 import { openRegistry } from '../context/open-databases.js'
-import { print, reportError } from '../output/print.js'
+import { print } from '../output/print.js'
 import { canAsk, confirm, showAbove } from '../output/prompt.js'
-import { numberAt } from '../output/records.js'
 import { record } from '../output/table.js'
 import {
   countOf,
@@ -28,68 +26,8 @@ import {
   formatReasons,
   formatReused,
   type Look,
-  priceText,
 } from '../output/text.js'
 import { noteSourceShown } from '../target/local-target.js'
-import type { OperationRequest } from './build.js'
-import { countMatches } from './count-matches.js'
-import { owners, readRemaining } from './limits.js'
-import { reportRefusal } from './print.js'
-import { callOnce } from './send.js'
-
-/** Asks before a large price, and before every import without a limit. Throws Stop where the answer is no. */
-export async function confirmCall(context: Context, { operation, shape, input }: OperationRequest) {
-  if (!canAsk(context)) return
-  await context.requireRecords([operation])
-  if (operation.starts === 'import' && isMetered(operation) && input.limit === undefined)
-    return confirmImport(context, operation, input)
-  const most = maxCreditsOf(operation, shape, input)
-  if (most === 0) return
-  const reply = await callOnce(context, 'credits.show', {})
-  const balance = (isOk(reply) ? numberAt(reply.body, 'credits.enrichment') : undefined) ?? null
-  if (!isLargePrice(context, most, balance)) return
-  const price =
-    most === null ? 'What this costs depends on what is found' : `This costs up to ${formatCredits(most)}`
-  const left =
-    balance === null ? 'the target does not say your balance' : `your balance is ${formatCredits(balance)}`
-  await context.notifySource()
-  await confirm(context, `${price}, and ${left}. Continue?`, 'no')
-}
-
-async function confirmImport(context: Context, operation: Operation, input: Input): Promise<void> {
-  const left = await readRemaining(context, operation, input)
-  // The import itself reports the refusal, before anything is done.
-  if ('reply' in left) return
-  const matches = await countMatches(context, operation, input)
-  const source = await context.source()
-  const lines = { 'Answers from': source?.text ?? '', ...importQuote(operation, left.spendable, matches) }
-  showAbove(context, (look) => record(lines, look))
-  const most = isPriced(operation) ? (matches === undefined ? null : matches * priceOf(operation)) : 0
-  const isLarge = isLargePrice(context, most, left.spendable.balance)
-  const question = 'Without --limit everything that matches is imported. Start?'
-  await confirm(context, question, isLarge ? 'no' : 'yes')
-}
-
-const priceOf = ({ price }: Operation): number => price.company ?? 0
-
-function importQuote(
-  operation: Operation,
-  { balance, allowance, quotas, quotaLeft }: Remaining['spendable'],
-  matches: number | undefined,
-): Readonly<Record<string, string>> {
-  const paid = isPriced(operation)
-  const credits = (of: number | null | undefined, text = '') =>
-    paid && of !== undefined ? (of === null ? 'not known' : `${formatCredits(of)}${text}`) : ''
-  return {
-    Matches: matches === undefined ? '' : formatNumber(matches),
-    Price: priceText(operation),
-    Credits: paid && matches !== undefined ? `at most ${formatNumber(matches * priceOf(operation))}` : '',
-    Balance: credits(balance),
-    'This week': credits(allowance, ' left'),
-    'Quotas left': paid ? '' : quotasText(quotas),
-    'At most': quotaLeft == null ? '' : `${formatNumber(quotaLeft)} records, then the quota is used up`,
-  }
-}
 
 type Asked = Pick<OperationRequest, 'operation'> & {
   readonly constants: Input
@@ -149,34 +87,11 @@ export async function confirmQuote(
   await confirm(context, 'Start?', isLarge ? 'no' : 'yes')
 }
 
-const refusals = {
-  credits: 'insufficient_credits',
-  weekly_limit: 'workspace_limit_exceeded',
-  quota: 'plan_limit_reached',
-} as const
-
 function reportShortage(context: Context, quote: BatchQuote, shortage: Shortage): Promise<number> {
   const left = Number((shortage === 'credits' ? quote.balance : quote.weekly_allowance) ?? 0)
   const within =
     shortage === 'quota' || left < 1 ? '' : `Give --max-credits ${left} to look up what that pays for. `
-  return reportShort(context, refusals[shortage], shortageText(quote, shortage), within)
-}
-
-/** Returns 0 where a request can be paid from what a week has left, else the exit code of the refusal to expect. */
-export function checkWeek(context: Context, operation: Operation, most: number | null, left: number) {
-  // Of jobs, as many are given as the week permits.
-  const least = most === null || operation.price.job !== undefined ? 1 : most
-  if (least <= left) return exitCodes.ok
-  const price = most === null ? '' : `, which can cost ${formatCredits(most)}`
-  const text = `The ${formatCredits(left)} left of this week do not cover this request${price}`
-  return reportShort(context, refusals.weekly_limit, text)
-}
-
-function reportShort(context: Context, refusal: (typeof refusals)[Shortage], error: string, within = '') {
-  const row: { readonly exit: number; readonly code?: string } = errors[refusal]
-  const code = row.code ?? null
-  const hint = `${within}${hintOfFailure({ means: refusal }, context.isLocal())}`
-  return reportError(context, { error, code, status: null, exit_code: row.exit, hint })
+  return reportShort(context, shortage, shortageText(quote, shortage), within)
 }
 
 function shortageText(quote: BatchQuote, shortage: Shortage): string {
@@ -269,17 +184,6 @@ const spentText = ({ spent_before: spent }: BatchQuote): string =>
   spent === 0 ? '' : `; --max-credits counts the ${formatCredits(spent)} that this run has spent`
 
 const leftText = (credits: number): string => `${formatCredits(credits)} left`
-
-function quotasText(left: BatchQuote['quotas']): string {
-  const texts = quotaNames.flatMap((name) => {
-    const remaining = numberAt(left, `${name}.remaining`)
-    const { quota, period } = quotas[name]
-    return remaining === undefined || isUnlimited(remaining)
-      ? []
-      : [`${formatNumber(remaining)} ${quota}/${period}`]
-  })
-  return texts.join(', ')
-}
 
 /** Returns the number of lookups and of the rows that need none, without zeros. */
 function lookupsText(quote: BatchQuote): string {
