@@ -30,7 +30,7 @@ export async function traced(
   recordedOf: Parameters<typeof traceRow>[4],
 ) {
   const [{ openFlow, placeOf }, quiet] = [
-    await import('../flow/flow.js'),
+    await import('../flow/open.js'),
     context.withGlobals({ quiet: true }),
   ]
   try {

@@ -1,35 +1,24 @@
-import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Refusal } from '../../../api/calls/errors.js'
-import { parseJson } from '../../../api/values/json.js'
 import { withoutUndefined } from '../../../api/values/objects.js'
-import { standIn, stepNames } from '../../../flows/chain.js'
-import { flowFiles } from '../../../flows/inputs.js'
 import {
   type Flow,
-  type FlowProblem,
   fileOf as fileOfOutput,
   isCrmOutput,
   isFileOutput,
-  readFlow,
   settingsOf,
 } from '../../../flows/read.js'
-import { type FlowRecord, type FlowReport, type FlowRequest, lookAhead, runFlow } from '../../../flows/run.js'
-import { unknownAnswer } from '../../../lookups/answer.js'
+import { type FlowRequest, lookAhead, runFlow } from '../../../flows/run.js'
 import type { Run } from '../../../runs/journal/runs.js'
 import { openRuns } from '../../../runs/records.js'
 import { shownTarget } from '../../../runs/target-name.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
-import { formatSkipped, formatSuspect, hintOfSkipped } from '../../batch/report.js'
-import { type BatchCommand, targetOptionsOf } from '../../batch/request.js'
+import { targetOptionsOf } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
-import { listPorts } from '../../batch/run-home.js'
-import type { Context, GlobalOptions } from '../../context/context.js'
+import type { Context } from '../../context/context.js'
 import { requireCrm } from '../../context/crm.js'
-import { UsageError, withoutStop } from '../../context/errors.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
-import { interruptible, readText } from '../../context/io.js'
-import { reportOf } from '../../messages.js'
+import { interruptible } from '../../context/io.js'
 import type { CommandFactory } from '../../options/command-environment.js'
 import {
   type OptionsOf,
@@ -43,30 +32,14 @@ import {
 import { fileOf } from '../../output/output.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirm, showAbove } from '../../output/prompt.js'
-import {
-  countOf,
-  countRows,
-  duration,
-  formatCredits,
-  formatNumber,
-  formatPath,
-  formatReasons,
-  lookOn,
-  oneLine,
-} from '../../output/text.js'
-import { noteSourceShown, notifySourceAtEnd } from '../../target/local-target.js'
+import { countOf, formatCredits, formatNumber, lookOn, oneLine } from '../../output/text.js'
+import { noteSourceShown } from '../../target/local-target.js'
 import { targetName } from '../../target/resolve-target.js'
 import { requireSetUp } from '../setup/set-up.js'
 import { newCommand } from './new.js'
-import {
-  importInput,
-  openVendorSearch,
-  outwardPorts,
-  readListed,
-  rowsOf,
-  searchRunOf,
-  searchVendor,
-} from './ports.js'
+import { openFlow, placeOf } from './open.js'
+import { importInput, outwardPorts, readListed, rowsOf, searchRunOf, searchVendor } from './ports.js'
+import { logReport, showReport } from './report.js'
 import {
   findFlow,
   formatFlowQuote,
@@ -74,6 +47,7 @@ import {
   makeFlowQuote,
   noteSpending,
   showCommand,
+  startedWith,
   stored,
 } from './show.js'
 
@@ -127,12 +101,9 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
         const { database, shared, ...given } = invocation.options
         const location = runsLocationOf(context, invocation.options)
         const flow = await findFlow(await openRuns(context, location), invocation)
-        const { maxCredits, globals } = parseJson(flow.request) as FlowRecord
-        // What it was started with holds, as for a batch: its target, and its budgets.
-        const { maxCost, accept, ...target } = globals as Pick<GlobalOptions, 'maxCost' | 'accept'>
+        const { target, budgets } = startedWith(flow)
         const there = context.withGlobals({ ...target, ...context.globals })
-        const recorded = { maxCredits, maxCost, accept }
-        return start(there, flow.file, withoutUndefined({ ...recorded, ...given, ...location }), flow)
+        return start(there, flow.file, withoutUndefined({ ...budgets, ...given, ...location }), flow)
       }),
     listCommand,
   ])
@@ -180,12 +151,6 @@ const runOptions = optionRows({
 })
 
 type Given = OptionsOf<typeof runOptions>
-
-/** Returns the place of the runs of a flow, as a batch has one. */
-export async function placeOf({ database }: { readonly database?: string | undefined }) {
-  const asked: Pick<BatchCommand, 'database' | 'databaseOption'> = database === undefined ? {} : { database }
-  return { ...asked, ...(await standIn()) }
-}
 
 /** Runs the flow in a file, also one that has begun, and shows how it ends. Returns the exit code. */
 async function start(caller: Context, file: string, given: Given, begun?: Run): Promise<number> {
@@ -307,15 +272,6 @@ async function withPrices(context: Context, flow: Flow): Promise<Flow> {
   return { ...flow, steps: await Promise.all(flow.steps.map(priced)), ...(source ? { source } : {}) }
 }
 
-function logReport({ log }: Context, { run, steps, written, stopped }: FlowReport): void {
-  const sum = steps.reduce((all, { credits, credits_before: before }) => all + credits - before, 0)
-  log?.write('result', { run, written, steps })
-  log?.spend(sum)
-  if (!stopped) return
-  const { reason: error, exit_code, hint } = stopped
-  log?.write('error', { error, code: 'stopped', status: null, exit_code, hint })
-}
-
 /** Returns how many steps are taken. Throws a Refusal for a step that there is not. */
 function untilOf({ steps }: Flow, until: string | undefined): number | undefined {
   if (until === undefined) return undefined
@@ -323,96 +279,4 @@ function untilOf({ steps }: Flow, until: string | undefined): number | undefined
   if (at >= 1 && at <= steps.length) return at
   const names = steps.map(({ name }, index) => `${index + 1} ${name}`).join(', ')
   throw new Refusal('usage.no_step', { until, names })
-}
-
-async function showReport(
-  context: Context,
-  { flow, steps, reasons, written, outputs, leftAlone, stopped, seconds, run, wasFinished }: FlowReport,
-): Promise<void> {
-  const names = stepNames(steps)
-  for (const [at, step] of steps.entries()) {
-    const {
-      credits,
-      credits_before: before,
-      invalid,
-      failed,
-      suppressed = 0,
-      left_out = 0,
-      passed_by: passedBy = 0,
-      dropped = 0,
-      doubtful = 0,
-    } = step
-    const paid = formatCredits(credits) + (before > 0 ? ` (${formatNumber(before)} before)` : '')
-    const parts = [
-      `${formatNumber(step.in)} in`,
-      passedBy > 0 && `${formatNumber(passedBy)} passed by`,
-      `${formatNumber(step.found)} ${step.run !== null ? 'found' : step.step === 'set' ? 'set' : 'kept'}`,
-      step.duplicates > 0 && countOf(step.duplicates, 'duplicate'),
-      step.run !== null && step.out !== step.found && `${formatNumber(step.out)} go on`,
-      invalid > 0 && `${formatNumber(invalid)} invalid`,
-      suppressed > 0 && `${formatNumber(suppressed)} suppressed`,
-      left_out > 0 && `${formatNumber(left_out)} known from earlier runs`,
-      failed > 0 && `${formatNumber(failed)} failed`,
-      dropped > 0 && `${formatNumber(dropped)} dropped`,
-      doubtful > 0 && `${formatNumber(doubtful)} could not be compared`,
-      credits > 0 && paid,
-    ]
-    context.notify(oneLine(`${names[at]}: ${parts.filter(Boolean).join(' · ')}`))
-    const what = failed === 0 ? 'Invalid' : invalid === 0 ? 'Failed' : 'Invalid or failed'
-    for (const line of formatReasons(reasons[at] ?? [])) context.notify(oneLine(`${what}: ${line}`))
-    for (const vendor of step.not_asked ?? [])
-      context.notify(`${formatSkipped(vendor)}${hintOfSkipped(context, vendor)}`)
-    for (const line of formatSuspect(step.suspect)) context.notify(line)
-  }
-  const files = outputs.map((path) => formatPath(path, context.streams)).join(', ')
-  const where = stopped || outputs.length === 0 ? '' : `, written to ${files}`
-  const before = wasFinished ? ' It was finished before: nothing was paid.' : ''
-  context.notify(oneLine(`${flow}: ${countRows(written)} in ${duration(seconds)}${where}.${before}`))
-  for (const path of leftAlone)
-    context.notify(`No row is left, and some failed: ${formatPath(path, context.streams)} stays as it was.`)
-  const isUnknown = reasons.flat().some(({ reason }) => reason === unknownAnswer.error)
-  if (!stopped && isUnknown)
-    context.notify('Add --retry-unknown to ask again about rows whose outcome is unknown.')
-  else if (wasFinished && steps.some(({ failed }) => failed > 0))
-    context.notify('Add --fresh to retry the rows that failed; paid answers are reused.')
-  if (stopped) {
-    const reason = `Stopped in ${stopped.step}: ${withoutStop(stopped.reason)}.`
-    const more = stopped.budget === 'flow' ? ' --max-credits N' : ''
-    const parts = [reason, stopped.hint, `Resume: prospect flow resume ${run.slice(0, 8)}${more}`]
-    context.notify(oneLine(parts.filter(Boolean).join(' ')))
-  }
-  const source = await context.source()
-  const isMissing = steps.every((step) => step.run === null || step.found === 0)
-  notifySourceAtEnd(context, source, isMissing)
-}
-
-/** Reads a flow. Says everything that is wrong with it, and throws then. */
-export async function openFlow(context: Context, file: string) {
-  const path = resolve(context.streams.cwd, file)
-  if (!existsSync(path)) throw new Refusal('usage.flow_file', { file })
-  const text = await readText(context.streams, path)
-  const sources = await context.hasVendors()
-  const openSearch = async (provider: string) => {
-    const { of, query, fields } = (await openVendorSearch(context, provider)).search
-    return { about: of, query, fields }
-  }
-  const files = { ...flowFiles(listPorts(context), path), sources, openSearch }
-  const { flow, problems } = await readFlow(text, files)
-  if (flow) return { path, flow }
-  const lines = problems.map((problem) => describeProblem(formatPath(path, context.streams), problem))
-  // What is wrong is the error itself where nothing else is said, or heard.
-  if (context.globals.quiet || context.take) throw new UsageError(lines.join(' '), 'Nothing was sent.')
-  for (const line of lines) context.notify(line)
-  const count = lines.length
-  throw new Refusal('usage.flow_mistakes', {
-    file,
-    mistakes: count === 1 ? 'a mistake' : `${count} mistakes`,
-  })
-}
-
-function describeProblem(file: string, { line, column, step, refusal }: FlowProblem): string {
-  const report = reportOf(refusal)
-  if (!report) throw refusal
-  const where = step === undefined ? '' : `step ${step}: `
-  return oneLine(`${file}:${line}:${column}: ${where}${report.error} ${report.hint}`.trim())
 }

@@ -20,7 +20,7 @@ import { openRuns, type RunRecords, type RunsLocation } from '../../../runs/reco
 import { providerText, quoteProviders } from '../../batch/quote.js'
 import type { VendorCost } from '../../batch/vendor-costs.js'
 import { readRemaining } from '../../call/limits.js'
-import type { Context } from '../../context/context.js'
+import type { Context, GlobalOptions } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
 import type { CommandFactory, Invocation } from '../../options/command-environment.js'
 import { among, resolveIds, type StoredKind } from '../../options/command-environment.js'
@@ -39,6 +39,13 @@ export async function findFlow(records: RunRecords, invocation: Pick<Invocation,
   const flows = await flowsOf(records)
   const [id] = await resolveIds(invocation, stored, among(flows.map((flow) => flow.id)))
   return flows.find((flow) => flow.id === id) as Run
+}
+
+/** Returns what a flow was started with, which holds where it is resumed by its id: its target, and its budgets. */
+export function startedWith({ request }: Run) {
+  const { maxCredits, globals = {} } = parseJson(request) as Partial<FlowRecord>
+  const { maxCost, accept, ...target } = globals as Pick<GlobalOptions, 'maxCost' | 'accept'>
+  return { target, budgets: { maxCredits, maxCost, accept } }
 }
 
 async function toView(context: Context, flow: Run, records: RunRecords) {
