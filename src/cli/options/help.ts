@@ -5,7 +5,10 @@ import { profileOf } from '../context/home.js'
 import { styledStream } from '../context/io.js'
 import { wrapText as wrapWords } from '../output/text.js'
 
-/** The headings of options in help. What help says of an option stands in its row, in the file of its command. */
+/**
+ * The headings of options in help. What help says of an option stands in its row: in the file of its command, for files in
+ * `cli/batch/options.ts`, for every command in `global-options.ts`; of a field of a request, in the description of its schema.
+ */
 export const groups = {
   fields: 'Fields:',
   request: 'Request:',
