@@ -155,6 +155,12 @@ describe('prospect flow run', () => {
       const { code, stderr } = await here.run('flow resume --last --yes --max-credits 15', { env })
       expect(code).toBe(chosen ? 12 : 2)
       if (!chosen) expect(stderr).toContain('is for another target: local')
+      const named = 'flow resume --last --yes --base-url http://127.0.0.1:9/api/v2'
+      const elsewhere = await here.run(named, { env: { PROSPECT_API_KEY: 'an-invented-key' } })
+      expect([elsewhere.code, elsewhere.stderr]).toEqual([
+        2,
+        expect.stringContaining('is for another target: local'),
+      ])
       await here.run('config unset base_url')
       expect(await spent()).toEqual({ 'accounts.enrich': chosen ? 15 : 10 })
     },

@@ -37,6 +37,15 @@ const targetOptions: readonly string[] = [...targetNames, 'maxCost', 'accept']
 export const targetOptionsOf = (globals: GlobalOptions) =>
   Object.fromEntries(Object.entries(globals).filter(([name]) => targetOptions.includes(name)))
 
+/** Returns options of a command with those that a run was started with: these hold where it names no others, and no other server. */
+export function withRecorded(
+  recorded: Readonly<Record<string, unknown>>,
+  globals: GlobalOptions,
+): GlobalOptions {
+  const { local, ...others }: GlobalOptions = recorded
+  return { ...others, ...(local && globals.baseUrl === undefined ? { local } : {}), ...globals }
+}
+
 /** Returns the request of a batch command, without anything of the command line. */
 export function toRequest(
   { globals, streams: { env } }: StreamsContext,
@@ -88,7 +97,7 @@ export async function fromRecord(context: Context, run: Run, { options }: Invoca
     },
     run,
   }
-  const recorded = { ...request.globals, ...globals, ...(output === null ? {} : { output }) }
+  const recorded = { ...withRecorded(request.globals, globals), ...(output === null ? {} : { output }) }
   return { context: context.withGlobals(recorded), command }
 }
 

@@ -13,7 +13,7 @@ import type { Run } from '../../../runs/journal/runs.js'
 import { openRuns } from '../../../runs/records.js'
 import { shownTarget } from '../../../runs/target-name.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
-import { targetOptionsOf } from '../../batch/request.js'
+import { targetOptionsOf, withRecorded } from '../../batch/request.js'
 import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { requireCrm } from '../../context/crm.js'
@@ -102,7 +102,7 @@ export const flowCommand: CommandFactory = ({ command, group }) =>
         const location = runsLocationOf(context, invocation.options)
         const flow = await findFlow(await openRuns(context, location), invocation)
         const { target, budgets } = startedWith(flow)
-        const there = context.withGlobals({ ...target, ...context.globals })
+        const there = context.withGlobals(withRecorded(target, context.globals))
         return start(there, flow.file, withoutUndefined({ ...budgets, ...given, ...location }), flow)
       }),
     listCommand,
