@@ -4,10 +4,14 @@ import { perFile } from '../support/each.js'
 
 const here = perFile(machine)
 
-/** Returns the fields that a dry run of a lookup says its columns fill. */
-async function lookup(line: string, text: string) {
+async function withCompany() {
   await here.setUp()
   await here.fill('companies', 'name,domain\nAcme,acme.example\n')
+}
+
+/** Returns the fields that a dry run of a lookup says its columns fill. */
+async function lookup(line: string, text: string) {
+  await withCompany()
   await here.fill('people', 'first_name,last_name,company_domain\nAda,King,acme.example\n')
   here.write('export.csv', text)
   const { mapping } = await here.json<{ mapping: { columns: { field: string; column: string }[] } }>(
@@ -160,7 +164,7 @@ it('the line that DATEV writes above every header is none, however many cells it
 })
 
 it('a formula whose value a CSV file does not have is blank', async () => {
-  await here.setUp()
+  await withCompany()
   here.write('formula.csv', 'Company,Website\nAcme,"=HYPERLINK(""https://acme.example"",""Acme"")"\n')
   const { code } = await here.run('accounts enrich --csv formula.csv -o out.csv --map name=')
   expect([code, here.rows('out.csv')[0]?._status]).toEqual([11, 'invalid'])
@@ -195,8 +199,7 @@ describe('a column that is only called Name beside one of first names', () => {
 
 it('lines that SAP draws are no rows, and none of them is the header', async () => {
   const rule = '-'.repeat(30)
-  await here.setUp()
-  await here.fill('companies', 'name,domain\nAcme,acme.example\n')
+  await withCompany()
   here.write(
     'alv.txt',
     `${rule}\n|Debitor|Name 1|Land|\n${rule}\n|100001|Acme|DE|\n|100002|Birch|CH|\n${rule}\n`,
