@@ -176,11 +176,12 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     ['the end of a long text', `name ${'a'.repeat(10_000)}`, `name ${'a'.repeat(9_999)}b`],
   ])('are not those whose identities have one hash and differ by %s', async (_, one, other) => {
     const { lookups } = await begun('a')
-    const [first, second] = [one, other].map((identity) => ({ ...row(0, 0, true), identity }))
-    expect(await look(lookups, { ...first, ordinal: 0 } as ReturnType<typeof row>)).toBe('ask')
-    expect(await look(lookups, { ...second, ordinal: 1 } as ReturnType<typeof row>)).toBe('ask')
-    expect(await look(lookups, { ...first, ordinal: 2 } as ReturnType<typeof row>)).toBe('duplicate')
-    expect(await look(lookups, { ...second, ordinal: 3 } as ReturnType<typeof row>)).toBe('duplicate')
+    const lookOf = (ordinal: number, identity: string) =>
+      look(lookups, { ...row(ordinal, 0, true), identity })
+    expect(await lookOf(0, one)).toBe('ask')
+    expect(await lookOf(1, other)).toBe('ask')
+    expect(await lookOf(2, one)).toBe('duplicate')
+    expect(await lookOf(3, other)).toBe('duplicate')
   })
 
   it('are found by hashes of 53 bits, which are whole numbers', async () => {

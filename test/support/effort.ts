@@ -8,5 +8,5 @@ export const tries = <T>(few: T, many: T): T => (isLong ? many : few)
 export const sample = <T>(cases: readonly T[], nth: number, from = 0): readonly T[] =>
   isLong ? cases : cases.filter((_, at) => at % nth === from % nth)
 
-/** How long a test waits for something, in milliseconds: half the time that it has in all, so that it can say what for. */
+/** How long a test waits for something, in milliseconds: well within the time that it has in all, so that it can say what for. */
 export const patience: number = isLong ? 300_000 : 60_000

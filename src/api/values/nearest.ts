@@ -18,7 +18,7 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return candidates[shared.indexOf(Math.max(...shared))]
 }
 
-/** Returns so many candidates at most: the mistyped one, then those of which a word begins with the longest part of this one; none for a word of its own. */
+/** Returns so many candidates at most: the one that was mistyped, then those in which a word begins with the longest part of this one; none where nothing is alike. */
 export function nearestOf(word: string, candidates: readonly string[], most: number): string[] {
   const typed = word.toLowerCase()
   const near = nearest(word, candidates)

@@ -3,6 +3,7 @@ import { exitCodes } from '../../api/calls/exit-codes.js'
 import { needsWords, type temporaryReasons } from '../../api/operations/table.js'
 import { toPrintableJson } from '../../api/values/json.js'
 import { eventOf } from '../../api/webhooks/events.js'
+import { unknownAnswer } from '../../lookups/answer.js'
 import type { Run } from '../../runs/journal/runs.js'
 import { noRows, type RunReport, type RunStop, type SkippedRows } from '../../runs/output/report.js'
 import type { RunPorts } from '../../runs/ports.js'
@@ -74,7 +75,7 @@ export async function showReport(
     context.notify(`${reused}; --${command.choices.refresh ? 'fresh' : 'refresh'} asks again.`)
   for (const line of formatReasons(report.invalid_reasons)) context.notify(`Invalid: ${line}`)
   for (const line of formatSuspect(report.suspect)) context.notify(line)
-  const unknown = report.without_result.find(({ reason }) => reason === 'outcome_unknown')
+  const unknown = report.without_result.find(({ reason }) => reason === unknownAnswer.error)
   if (unknown) context.notify(formatUnknown(unknown.rows, formatId(run.id, context.streams), command))
   for (const one of report.not_asked) context.notify(`${formatSkipped(one)}${hintOfSkipped(context, one)}`)
   if (command.choices.sources) {

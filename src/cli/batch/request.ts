@@ -37,7 +37,7 @@ const targetOptions: readonly string[] = [...targetNames, 'maxCost', 'accept']
 export const targetOptionsOf = (globals: GlobalOptions) =>
   Object.fromEntries(Object.entries(globals).filter(([name]) => targetOptions.includes(name)))
 
-/** Returns options of a command with those that a run was started with: these hold where it names no others, and no other server. */
+/** Returns the options of a command over those that its run was started with; `--local` does not hold where it names a server. */
 export function withRecorded(
   recorded: Readonly<Record<string, unknown>>,
   globals: GlobalOptions,

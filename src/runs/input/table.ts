@@ -78,8 +78,7 @@ export async function openTable(path: string, options: ReadOptions = {}) {
     isText: isText(sample, delimiter),
     /** Text before the header: a `sep=` line, other lines, or nothing. */
     preamble,
-    bytes,
-    /** About how many rows it has: as many in a byte as in its beginning. */
+    /** About how many rows it has, by how long those at its beginning are. */
     expectedRows: Math.ceil((countLines(head) / Math.max(head.length, 1)) * bytes),
     /** Whether its rows stay in memory once they are read, so that they are read once. */
     isKept,
