@@ -223,10 +223,10 @@ class Runner {
     try {
       const isAll = complete && certain && this.batch.hasMore !== true
       const { invalid } = this.#tally.written
-      const suspect = this.#suspect.counts?.passed_on.answers
       this.#launcher.close()
       await this.#launcher.withdraw()
-      await this.batch.lookups.end(isAll, invalid, suspect)
+      this.#suspect.close()
+      await this.batch.lookups.end(isAll, invalid, this.#suspect.counts?.passed_on.answers)
       await this.batch.lookups.flush()
     } catch (error) {
       // A run whose end cannot be recorded counts as killed, which loses nothing.

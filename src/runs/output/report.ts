@@ -72,8 +72,10 @@ const maxNamed = 50
 export class SuspectRows {
   /** Suspect before they were taken, so that the outcome of their rows is unknown, or after that. */
   readonly #counts = { discarded: noAnswers(), passed_on: noAnswers() }
+  #isClosed = false
 
   add(ordinals: readonly number[], when: 'discarded' | 'passed_on'): void {
+    if (this.#isClosed) return
     const count = this.#counts[when]
     count.answers += ordinals.length
     for (const ordinal of ordinals) if (count.rows.length < maxNamed) count.rows.push(ordinal + 1)
@@ -82,6 +84,11 @@ export class SuspectRows {
   /** Returns what to call when the answers to rows are suspect later. It is kept for each call, so it holds no rows. */
   onSuspect(ordinals: readonly number[]): () => void {
     return () => this.add(ordinals, 'passed_on')
+  }
+
+  /** Counts no more, so that what is recorded and what is reported are the same. */
+  close(): void {
+    this.#isClosed = true
   }
 
   /** Returns the counts; `undefined` where no answer was suspect. */
