@@ -188,7 +188,10 @@ describe('sums between the records of a file', () => {
 
   it('are not imported', async () => {
     await here.setUp()
-    here.write('import.csv', 'Firma;Website;Umsatz\nAcme;acme.example;10\nSumme;;10\nBirch;birch.example;5\n')
+    here.write(
+      'import.csv',
+      'Firma;Website;Umsatz\nCedar;cedar.example;10\nSumme;;10\nDogwood;dogwood.example;5\n',
+    )
     const { json, stderr } = await ends(here.run('data import companies import.csv --dry-run'), 0)
     const sums = { kind: 'sums', rows: 1, lines: [3], first_text: 'Summe' }
     expect(json).toMatchObject({ added: 2, invalid: 0, not_understood: [], skipped: [sums] })
