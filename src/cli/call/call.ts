@@ -77,11 +77,11 @@ function refusalOf(context: Context, { operation, shape, input, invocation }: Op
 /** Sends a request and prints a success. Opens the output first, so that no paid result is without a place to go. */
 export async function sendAndPrint(context: Context, request: OperationRequest): Promise<Reply> {
   const { operation } = request
-  const { layout, ids } = extraOf(operation.id)
+  const { layout, ids, empty } = extraOf(operation.id)
   const now = () => targetTime(context)
   return withSink(context, async (sink) => {
     const reply = await sendRequest(context, request)
-    const shown = withoutUndefined({ layout, ids: context.isLocal() ? ids : undefined })
+    const shown = withoutUndefined({ layout, empty, ids: context.isLocal() ? ids : undefined })
     const view = { ...shown, columns: operation.columns, isOnce: isMetered(operation) }
     if (isOk(reply)) {
       const body = withSource(context, reply)

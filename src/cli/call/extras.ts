@@ -16,6 +16,8 @@ import { formatNumber, type Look, oneLine } from '../output/text.js'
 interface Extra {
   readonly layout?: (body: unknown, look: Look) => Promise<string>
   readonly ids?: readonly string[]
+  /** What an empty list says. */
+  readonly empty?: string
   options?(): Option[]
   /** Says more of a success that was printed. Throws where the command fails nevertheless. */
   after?(context: Context, reply: Reply, invocation: Invocation): Promise<void>
@@ -54,6 +56,7 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
   },
   'searches.list': {
     ids: ['id'],
+    empty: 'No searches found. Start one: prospect leads extract',
     after: async (context, { body }, { options }) => {
       if (numberAt(body, 'pagination.total_count') === 0 && options.enriched !== false)
         context.notify(
@@ -62,8 +65,14 @@ const extras: Partial<Readonly<Record<OperationId, Extra>>> = {
     },
   },
   'lists.get': { layout: async (body, look) => (await views()).listView(body, look) },
-  'lists.list': { ids: ['id'] },
-  'personas.list': { ids: ['id'] },
+  'lists.list': {
+    ids: ['id'],
+    empty: 'No lists found. Make one: prospect lists create --name NAME --csv FILE',
+  },
+  'personas.list': {
+    ids: ['id'],
+    empty: 'No personas found. Make one: prospect personas create --name NAME',
+  },
 }
 
 export const extraOf = (id: OperationId): Extra => extras[id] ?? {}

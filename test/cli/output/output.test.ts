@@ -92,11 +92,17 @@ describe('output formats', () => {
     expect(printed).toContain('acme.example')
   })
 
-  it('prints "Nothing found." for an empty list and exits 0', async () => {
+  it('says of an empty list how its first record is made, and exits 0', async () => {
+    const none = 'No lists found. Make one: prospect lists create --name NAME --csv FILE'
     const ended = await asked('lists list', { lists: [], pagination: { per_page: 100 } }, { terminal: true })
-    expect([ended.code, ended.stdout.trimEnd()]).toEqual([0, 'Nothing found.'])
+    expect([ended.code, ended.stdout.trimEnd()]).toEqual([0, none])
     const paged = { lists: [], pagination: { page: 1, per_page: 100, total_count: 0 } }
-    expect((await asked('lists list', paged, { terminal: true })).stdout).toBe('Nothing found.\n')
+    expect((await asked('lists list', paged, { terminal: true })).stdout).toBe(`${none}\n`)
+  })
+
+  it('prints "Nothing found." for an empty result of any other command', async () => {
+    const ended = await asked('accounts headcount acme.example', {}, { terminal: true })
+    expect([ended.code, ended.stdout]).toEqual([0, 'Nothing found.\n'])
   })
 
   it('writes a dotted CSV column for each part of an object that --fields names', async () => {
