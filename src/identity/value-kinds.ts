@@ -376,7 +376,7 @@ export const toDomainCell = (cell: string): string =>
  */
 export function isMisplaced(subject: RowSubject, field: string, cell: string, name?: string): boolean {
   const isDomain = isOfDomain(field)
-  if (isDomain && isUsualSite(cell)) return false
+  if (isDomain && toUsualSite(cell) !== undefined) return false
   const kind = unremarkable.test(cell) ? undefined : toCertainKind(trimCell(cell))
   if (isDomain && (kind === undefined || kind === 'email')) {
     const domain = toCompanyDomain(cell, name)
@@ -626,6 +626,8 @@ export const isSharedHost = (domain: string): boolean => shared.has(domain)
  * or a mailbox at it, stands for none. The bare host is the company that owns it, unless the row has another name.
  */
 export function toCompanyDomain(text: string, name?: string): string | undefined {
+  const usual = toUsualSite(text)
+  if (usual !== undefined) return isTunnel(text, usual) ? undefined : usual
   const domain = toDomain(text)
   if (domain === undefined || isInternal(domain)) return undefined
   if (isTunnel(text, domain)) return undefined
@@ -768,10 +770,19 @@ const mayBeOwn = (text: string, domain: string): boolean =>
 
 const beforeHost = /^(?:https?:)?(?:\/\/)?(?:www\d?\.)?/i
 
-/** Whether an address in the usual spelling is a company's own. */
-function isUsualSite(text: string): boolean {
+/** The last addresses in the usual spelling and their domains: that of a row is asked for four times. */
+const usualSites = new Map<string, string>()
+const mostUsualSites = 1_024
+
+/** Returns the domain of an address in the usual spelling at a host of one's own, whatever name is beside it. */
+function toUsualSite(text: string): string | undefined {
+  const known = usualSites.get(text)
+  if (known !== undefined) return known
   const domain = toUsualDomain(text)
-  return domain !== undefined && !shared.has(domain) && !isToolPage(text, domain)
+  if (domain === undefined || shared.has(domain) || isToolPage(text, domain)) return undefined
+  if (usualSites.size >= mostUsualSites) usualSites.clear()
+  usualSites.set(text, domain)
+  return domain
 }
 
 /** Whether a page that may be any tool's is one at the site of the company with a name. */

@@ -314,6 +314,9 @@ const startedSql = `SELECT l.run, l.row, l.work, l.key, l.payer, l.identity, l.h
   AND r.known_by LIKE '${lookupsMark}%' AND r.operation = ? AND r.target = ? AND r.workspace = ?`
 const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
   ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)`
+const standingSql = `SELECT l.run, l.row FROM json_each(?) CROSS JOIN lookups l
+  ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)
+  WHERE l.state = 'found' OR l.state = 'not_found'`
 const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?,
   asked_at = coalesce(?, asked_at) WHERE run = ? AND row = ?`
 // Of somebody who was forgotten meanwhile, nothing comes back but what it cost.
@@ -365,6 +368,13 @@ const keyOf = (holder: string, run: string, ordinal: number): string =>
 
 /** Whether a key is that of a request for several rows. */
 export const isTogether = (key: string | null): boolean => key !== null && rowKey.exec(key)?.[2] === 'r'
+
+/** An answer that a row took of an equal row, and where it is in full. */
+type TakenAnswer = RowOutcome & Required<Pick<RowOutcome, 'from'>>
+
+/** How many of them are at hand, each of so many letters at most: some megabytes. */
+const mostTaken = 1_000
+const mostTakenLength = 4_096
 
 /** Whether equal rows take an answer; a failed lookup is repeated. */
 const serves = (state: string): boolean => state === 'found' || state === 'not_found'
@@ -492,6 +502,8 @@ class StoredLookups {
   #done = 0
   /** Credits held for what this process has under way. */
   #underWay = 0
+  /** What rows took lately of equal rows of the file, by identity: many files name a company again and again. */
+  readonly #taken = new Map<string, TakenAnswer>()
 
   constructor(
     private readonly driver: Driver,
@@ -679,6 +691,9 @@ class StoredLookups {
       const written = isSingle(this.run) && text !== null ? { text } : {}
       const answer = { ...answerOf({ ...lookup, body: text, cost: 0 }), credits: 0, ...written }
       if (!this.#isAnswerTo(connection, row, lookup, answer.body)) continue
+      const isShort = (text?.length ?? 0) <= mostTakenLength
+      if (isShort && source === 'duplicate' && serves(lookup.state) && !isSingle(this.run))
+        this.#keepTaken(row.identity, { answer, source, credits: 0, from })
       served.set(row.ordinal, {
         answer,
         source,
@@ -692,6 +707,32 @@ class StoredLookups {
     return served
   }
 
+  #keepTaken(identity: string | undefined, taken: TakenAnswer): void {
+    if (identity === undefined) return
+    const [oldest] = this.#taken.keys()
+    if (oldest !== undefined && this.#taken.size >= mostTaken) this.#taken.delete(oldest)
+    this.#taken.set(identity, taken)
+  }
+
+  /** Returns what rows took lately that is these rows' answer, too, and stands: nobody has forgotten whom it is about. */
+  async #takenBy(connection: Connection, rows: readonly LookupRow[]): Promise<Map<string, RowOutcome>> {
+    const taken = new Map<string, TakenAnswer>()
+    for (const { identity } of rows) {
+      const found = identity === undefined ? undefined : this.#taken.get(identity)
+      if (identity !== undefined && found) taken.set(identity, found)
+    }
+    if (taken.size === 0) return taken
+    const origins = JSON.stringify([...taken.values()].map(({ from }) => from))
+    const found = await connection.all<Pick<StoredLookup, 'run' | 'row'>>(standingSql, origins)
+    const standing = new Set(found.map(({ run, row }) => String([run, row])))
+    for (const [identity, { from }] of taken)
+      if (!standing.has(String(from))) {
+        taken.delete(identity)
+        this.#taken.delete(identity)
+      }
+    return taken
+  }
+
   /** Whether a row is not paid twice that is sent again under its key, which the target still has. */
   #mayRepeat({ input, asked_at: at }: Pick<StoredLookup, 'input' | 'asked_at'>): boolean {
     const { mayRepeat, keyLifeMs, now } = this.options
@@ -703,7 +744,7 @@ class StoredLookups {
     { hash, identity, ordinal, otherHashes = none }: LookupRow,
     equal: ReadonlyMap<number, readonly EqualLookup[]>,
   ) {
-    if (hash === undefined || identity === undefined) return []
+    if (hash === undefined || identity === undefined || equal.size === 0) return []
     const text = connection.dialect.toStorableText(identity)
     return [hash, ...otherHashes]
       .flatMap((one) => equal.get(one) ?? [])
@@ -778,8 +819,11 @@ class StoredLookups {
     const now = options.now()
     if (options.budgets.perDay !== undefined) await lockDays(connection, run.profile)
     const own = await this.#ownOf(connection, rows)
-    const equal = await this.#equalOf(connection, rows)
-    const rest = rows.filter(({ ordinal }) => {
+    const taken = await this.#takenBy(connection, rows)
+    const others =
+      taken.size === 0 ? rows : rows.filter(({ identity }) => identity === undefined || !taken.has(identity))
+    const equal = await this.#equalOf(connection, others)
+    const rest = others.filter(({ ordinal }) => {
       const kept = own.get(ordinal)
       return !kept || !serves(kept.state) || this.#isLeftOut(kept)
     })
@@ -801,7 +845,7 @@ class StoredLookups {
       taken: new Set(),
       isUnderWay,
       firsts: new Map(),
-      answered: new Map(),
+      answered: taken,
       asked: [],
       known: [],
       work: [],
@@ -1041,7 +1085,10 @@ class StoredLookups {
     return {
       ordinal,
       key: key ?? own,
-      row: rowOfKey(key ?? own, fresh),
+      row:
+        key !== null || isSingle(this.run)
+          ? rowOfKey(key ?? own, fresh)
+          : { run: this.run.id, ordinal, fresh },
       input,
       held,
       units,

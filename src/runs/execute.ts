@@ -598,7 +598,8 @@ class Launcher {
   #take(state: RowState, claim: Claim): boolean {
     if (claim.is === 'answered') {
       state.settle(claim.outcome)
-      this.note(state, claim.outcome.answer)
+      // The answer to an equal row was noted with that row.
+      if (claim.outcome.source !== 'duplicate') this.note(state, claim.outcome.answer)
     } else if (claim.is === 'follow') {
       const original = this.#open.get(claim.ordinal)
       // What has failed is asked again, once that is on record.

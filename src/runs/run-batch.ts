@@ -45,6 +45,7 @@ import {
   checkWidth,
   columnsIn,
   createLookup,
+  identityOfRow,
   type Lookup,
   toMappingRequest,
   withFoundColumn,
@@ -186,7 +187,8 @@ async function openComparison(
   )
   return {
     baseline: run?.id ?? null,
-    noveltyOf: (row) => baseline.compare(lookup.identity(lookup.read(row.cells, row.line).input), row),
+    noveltyOf: (row) =>
+      baseline.compare(identityOfRow(lookup.read(row.cells, row.line), lookup.identity), row),
   }
 }
 
@@ -194,7 +196,7 @@ async function openComparison(
 async function readRows(table: Table, lookup: Lookup, { choices }: BatchRequest) {
   const check = lookup.people
     ? await checkPeople(table, lookup.people, lookup.skip)
-    : await checkTable(table, (cells) => lookup.identity(lookup.read(cells).input), lookup.skip)
+    : await checkTable(table, (cells) => identityOfRow(lookup.read(cells), lookup.identity), lookup.skip)
   const { table: selected, count } = selectRows(table, choices, check.rows)
   return { check, count, rows: { table: selected, ...lookup, repeats: check.repeats } }
 }

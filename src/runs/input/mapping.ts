@@ -648,10 +648,18 @@ export interface ReadRow {
   readonly isValid: boolean
   /** What its column of full names has. */
   readonly fullName: string
+  /** Which lookup it is, once somebody has asked. */
+  identity?: string | undefined
 }
 
 /** Returns an input as one that nothing was left out of. */
-export const asRead = (input: Input): ReadRow => ({ input, leftOut: none, isValid: false, fullName: '' })
+export const asRead = (input: Input): ReadRow => ({
+  input,
+  leftOut: none,
+  isValid: false,
+  fullName: '',
+  identity: undefined,
+})
 
 /** Returns how a row of a mapped file becomes an input, and how that is checked. */
 export function createRowReader(

@@ -138,7 +138,7 @@ export function createLookup(
     const row = readOwn(cells)
     const more = line === undefined ? saidSoFar(cells, row.input) : completions.get(line)
     const input = toSent(more ? { ...row.input, ...more } : row.input)
-    return input === row.input ? row : { ...row, input, isValid: false }
+    return input === row.input ? row : { ...row, input, isValid: false, identity: undefined }
   }
   return {
     read,
@@ -535,6 +535,10 @@ export function checkWidth(
   if (cells !== header) throw new Refusal('csv.ragged', { cells, header })
 }
 
+/** Returns the identity of what a row is read as. A row that stays in memory is asked for it twice. */
+export const identityOfRow = (row: ReadRow, identity: Lookup['identity']): string | undefined =>
+  (row.identity ??= identity(row.input))
+
 /** Sets a row's input, price and identity. Returns what is wrong with an invalid row. */
 export function prepare(
   { read, validate, explain, identity, otherHashes, most, units, perRecord, repeats }: Lookup,
@@ -551,7 +555,7 @@ export function prepare(
     state.most = most(state.input)
     state.units = units?.(state.input) ?? 0
     state.perRecord = perRecord
-    state.identity = identity(state.input)
+    state.identity = identityOfRow(row, identity)
   } catch (error) {
     if (error instanceof Refusal) return explain(error, cells)
     throw error
