@@ -532,7 +532,7 @@ const maxLabelLength = 63
 
 /** Returns the domain of an address in the usual spelling. `www.com` is a registered domain. */
 function toUsualDomain(text: string): string | undefined {
-  const usual = common.exec(text)?.[1]
+  const usual = plain.test(text) ? text : common.exec(text)?.[1]
   // Asking for 63 characters in the pattern would take twice the time.
   return usual?.startsWith('www.') || (usual && usual.indexOf('.') > maxLabelLength) ? undefined : usual
 }
@@ -755,6 +755,7 @@ const hasMore = /[?#]|[^/:]\/[^/\s]/
 function isToolPage(text: string, domain: string): boolean {
   const isKnown = toolHosts.has(domain.slice(0, domain.indexOf('.'))) || domain.endsWith('.goog')
   if (isKnown && toolPage.test(text)) return true
+  if (text === domain) return false
   const isOfTool = tools.has(domain)
   if (!hasMore.test(text)) return isOfTool && !isBareHost(text, domain)
   const bare = text.trim().replace(beforeHost, '')

@@ -1,7 +1,7 @@
 import type { Input, RunRow } from '../api/calls/caller.js'
 import { askedLaterIn, lostIn } from '../api/operations/table.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
-import { pickFields } from '../api/values/objects.js'
+import { getOrMake, pickFields } from '../api/values/objects.js'
 import {
   boundInteger,
   boundText,
@@ -322,24 +322,48 @@ const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 
 // Of somebody who was forgotten meanwhile, nothing comes back but what it cost.
 const unlessForgotten = (column: string, value: string) =>
   `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
-const endSql = `UPDATE lookups SET ${unlessForgotten('state', '?')}, ${unlessForgotten('error', '?')},
-  ${unlessForgotten('body', '?')}, identity = CASE WHEN ? = 1 THEN NULL ELSE identity END,
-  input = CASE WHEN ? = 1 THEN input END, held = ?, cost = ?, payer = ?, answered_at = ?, source = ?
-  WHERE run = ? AND row = ?`
-const endListSql = `UPDATE lookups SET ${unlessForgotten('state', 'v.state')}, ${unlessForgotten('error', 'v.error')},
-  ${unlessForgotten('body', 'v.body')}, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
+/** How a lookup ended: `cut` where its identity goes, `stays` where its input is kept. */
+const endTypes = {
+  state: 'TEXT',
+  error: 'TEXT',
+  body: 'TEXT',
+  cut: 'BIGINT',
+  stays: 'BIGINT',
+  held: 'BIGINT',
+  cost: 'BIGINT',
+  payer: 'TEXT',
+  answered_at: 'BIGINT',
+  source: 'TEXT',
+  run: 'BIGINT',
+  row: 'BIGINT',
+} as const
+const endSql = (ends: string) => `UPDATE lookups SET ${unlessForgotten('state', 'v.state')},
+  ${unlessForgotten('error', 'v.error')}, ${unlessForgotten('body', 'v.body')},
+  identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
   input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, payer = v.payer,
   answered_at = v.answered_at, source = v.source
-  FROM (SELECT value ->> 0 AS state, value ->> 1 AS error, value ->> 2 AS body, CAST(value ->> 3 AS BIGINT) AS cut,
-    CAST(value ->> 4 AS BIGINT) AS stays, CAST(value ->> 5 AS BIGINT) AS held, CAST(value ->> 6 AS BIGINT) AS cost,
-    value ->> 7 AS payer, CAST(value ->> 8 AS BIGINT) AS answered_at, value ->> 9 AS source,
-    CAST(value ->> 10 AS BIGINT) AS run, CAST(value ->> 11 AS BIGINT) AS row FROM json_each(?)) AS v
-  WHERE lookups.run = v.run AND lookups.row = v.row`
+  FROM (SELECT ${ends}) AS v WHERE lookups.run = v.run AND lookups.row = v.row`
+const endNames = Object.keys(endTypes)
+const endFields = Object.entries(endTypes).map(
+  ([name, type], at) => `CAST(value ->> ${at} AS ${type}) AS ${name}`,
+)
+const endListSql = endSql(`${endFields.join(', ')} FROM json_each(?)`)
+const endColumns = endNames.map((name, at) => `column${at + 1} AS ${name}`).join(', ')
+const endRow = `(${endNames.map(() => '?').join(', ')})`
+const endRowsSql = new Map<number, string>()
+const endedAtOnce = 32
 
 /** Records how lookups ended. On a server it is one statement. */
 async function endAll(connection: Connection, ended: readonly (readonly Value[])[]): Promise<void> {
   const { name, toStorableText } = connection.dialect
-  if (name === 'sqlite') for (const values of ended) void send(connection, endSql, ...values)
+  if (name === 'sqlite')
+    for (let from = 0; from < ended.length; from += endedAtOnce) {
+      const some = ended.slice(from, from + endedAtOnce)
+      const sql = getOrMake(endRowsSql, some.length, () =>
+        endSql(`${endColumns} FROM (VALUES ${some.map(() => endRow).join(', ')})`),
+      )
+      void send(connection, sql, ...some.flat())
+    }
   else if (ended.length > 0) {
     const toText = (_: string, value: unknown) => (typeof value === 'string' ? toStorableText(value) : value)
     await send(connection, endListSql, JSON.stringify(ended, toText))

@@ -193,8 +193,12 @@ const habits: readonly (readonly [statuses: readonly number[], says: RegExp, mea
 ]
 
 /** Returns the error that the text of a refusal stands for, for use when its code says nothing. */
-const findHabit = (status: number, text: string): ErrorCode | undefined =>
-  habits.find(([statuses, says]) => statuses.includes(status) && says.test(text))?.[2]
+function findHabit(status: number, texts: readonly (string | undefined)[]): ErrorCode | undefined {
+  const ofStatus = habits.filter(([statuses]) => statuses.includes(status))
+  if (ofStatus.length === 0) return undefined
+  const text = texts.join('. ').replaceAll('_', ' ')
+  return ofStatus.find(([, says]) => says.test(text))?.[2]
+}
 
 /** Reads the failure from a status and body of any server of this API. */
 export function failureOf(status: number, body: unknown): Failure {
@@ -205,7 +209,7 @@ export function failureOf(status: number, body: unknown): Failure {
   const [text] = texts
   const said = typeof fields.code === 'string' ? fields.code : undefined
   const coded = said === undefined ? undefined : codesOf(status).find((code) => rowOf(code).code === said)
-  const meant = coded ? undefined : findHabit(status, [...texts, said].join('. ').replaceAll('_', ' '))
+  const meant = coded ? undefined : findHabit(status, [...texts, said])
   const means = coded ?? meant ?? findCode(status, text ?? '')
   const row = means && rowOf(means)
   const code = said ?? (meant && rowOf(meant).code)

@@ -4,7 +4,7 @@ import type { Input } from '../../api/calls/caller.js'
 import { ApiError, type Note, Refusal } from '../../api/calls/errors.js'
 import type { Identity } from '../../api/operations/facts.js'
 import { flagOf, type Operation } from '../../api/operations/table.js'
-import { coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
+import { bare, coerceField, kindOf, mapCountries } from '../../api/validation/coerce.js'
 import { findUnknown, refuseField, validate } from '../../api/validation/validate.js'
 import { nearest } from '../../api/values/nearest.js'
 import { getOrMake, once } from '../../api/values/objects.js'
@@ -806,20 +806,22 @@ const isOfEmail = (field: string): boolean => field === 'email' || field === 'pe
 /** Returns a reader of cells: countries by any name, email addresses in one spelling or as their domain, phone numbers in E.164. */
 export function valueReader(schema: z.ZodObject): (field: string, cell: string) => unknown {
   const fields: Readonly<Record<string, Parameters<typeof coerceField>[0]>> = schema.shape
-  const lists = new Map(Object.entries(fields).filter(([, kind]) => kindOf(kind).type === 'array'))
   const toCode = (text: string) => toCountryCode(text) ?? text
-  return (field, cell) => {
-    if (field === 'country' || field === 'country_code') return toCode(cell)
-    if (isStandIn(field, 'email')) return toDomainCell(cell)
-    const schema = fields[field]
-    if (!schema || isOfEmail(field)) return toOneSpelling(field, cell)
-    if (/[\r\n&]/.test(cell) && kindsOfField('people', field)?.some((kind) => kind.endsWith(' name')))
-      return toOneSpelling(field, toPlainName(cell))
-    const value = lists.has(field)
-      ? mapCountries(schema, coerceField(schema, partsOf(cell)), toCode)
-      : coerceField(schema, cell)
-    return toOneSpelling(field, value)
+  const readerOf = (field: string): ((cell: string) => unknown) => {
+    if (field === 'country' || field === 'country_code') return toCode
+    if (isStandIn(field, 'email')) return toDomainCell
+    const given = fields[field]
+    if (!given || isOfEmail(field)) return (cell) => toOneSpelling(field, cell)
+    const schema = bare(given)
+    const isName = kindsOfField('people', field)?.some((kind) => kind.endsWith(' name')) === true
+    const readCell =
+      kindOf(schema).type === 'array'
+        ? (cell: string) => mapCountries(schema, coerceField(schema, partsOf(cell)), toCode)
+        : (cell: string) => coerceField(schema, cell)
+    return (cell) => toOneSpelling(field, isName && /[\r\n&]/.test(cell) ? toPlainName(cell) : readCell(cell))
   }
+  const readers = new Map<string, ReturnType<typeof readerOf>>()
+  return (field, cell) => getOrMake(readers, field, () => readerOf(field))(cell)
 }
 
 const entities: Readonly<Record<string, string>> = {
