@@ -184,6 +184,28 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     expect(await lookOf(3, other)).toBe('duplicate')
   })
 
+  it('of one file are the same answer each time, until somebody forgets whom it is about', async () => {
+    const { run, lookups } = await begun('a')
+    expect(await look(lookups, row(0, 0, true))).toBe('ask')
+    const taken = async (ordinal: number) => {
+      const [claim] = await lookups.claim([row(ordinal, 0, true)])
+      return claim?.is === 'answered' ? claim.outcome : undefined
+    }
+    const answer = { status: 'found', body: { of: 'id 0' }, credits: 0 }
+    for (const ordinal of [1, 2, 3])
+      expect(await taken(ordinal)).toMatchObject({ source: 'duplicate', answer, from: [run.number, 0] })
+    const forget = `UPDATE lookups SET state = 'skipped', error = 'forgotten', identity = NULL, body = NULL WHERE run = ?`
+    await driver.transaction((connection) => connection.run(forget, run.number))
+    const forgotten = await taken(4)
+    expect(forgotten?.answer).toMatchObject({ status: 'skipped', error: 'forgotten' })
+    expect(forgotten?.answer.body).toBeUndefined()
+    const sql = 'SELECT row, state, source, from_row FROM lookups WHERE run = ? ORDER BY row'
+    const recorded = await driver.read((reads) => reads.all(sql, run.number))
+    const before = { state: 'skipped', source: 'duplicate', from_row: 0 }
+    expect(recorded.slice(1, 4)).toEqual([1, 2, 3].map((ordinal) => ({ row: ordinal, ...before })))
+    expect(recorded[4]).not.toMatchObject({ state: 'found' })
+  })
+
   it('are found by hashes of 53 bits, which are whole numbers', async () => {
     const { lookups } = await begun('a')
     for (const [at, hash] of [0, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER].entries()) {
