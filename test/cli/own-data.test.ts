@@ -83,8 +83,8 @@ describe('data of the own, as the first thing on a machine', () => {
       'first_name,last_name,company_domain,email,phone,network_profile_url\nAda,L,c1.example,ada@c1.example,+33612345678,https://www.network.example/in/ada\n',
     )
     expect(await here.json('accounts hiring c1.example')).toMatchObject({ total_jobs: 2, truncated: false })
-    await ends(here.run('intents stack --stacks react -o stack.json'), 0, 'Imported 3 companies')
-    await ends(here.run('intents hiring --selected-titles Buyer -o hiring.json'), 0, 'Imported 1 company')
+    await ends(here.run('intents stack --stacks react -o stack.json'), 0, 'Found 3 companies')
+    await ends(here.run('intents hiring --selected-titles Buyer -o hiring.json'), 0, 'Found 1 company')
     const contact = '--network-url https://www.network.example/in/ada --enrichment-type email,phone'
     for (const how of ['--sync', '--wait'])
       expect(await here.json(`contacts waterfall ${contact} ${how}`)).toMatchObject({

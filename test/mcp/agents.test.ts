@@ -1182,7 +1182,7 @@ describe('prospect mcp', () => {
     expect(await call('contacts_enrich', nobody)).toMatchObject({ status: 'finished', found: false })
     const { content } = await ask('accounts_search', { keyword: 'nosuchword', limit: 1 })
     const texts = content.slice(1).map(({ text }) => text)
-    expect(texts).toEqual([hint, 'Imported 0 companies.'])
+    expect(texts).toEqual([hint, 'Found 0 companies.'])
     expect(await refused('accounts_enrich', {})).toMatchObject({ code: 'bad_request' })
   })
 

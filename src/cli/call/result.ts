@@ -106,7 +106,8 @@ export function refusalOfWork(
 
 export function successText({ kind, operation: row }: AcceptedWork, { done, spent }: WorkProgress): string {
   const paid = isPriced(row) ? ` for ${formatCredits(spent)}` : ''
-  return `${kind === 'contact_enrichment' ? 'Looked up' : 'Imported'} ${countText(kind, done)}${paid}.`
+  const did = kind === 'contact_enrichment' ? 'Looked up' : kind === 'list_import' ? 'Imported' : 'Found'
+  return `${did} ${countText(kind, done)}${paid}.`
 }
 
 /** Returns the text of the progress display: counts, and the credits of priced work. */

@@ -69,7 +69,7 @@ describe('an import without --wait', () => {
     const { json, stderr, code } = await here.run(`leads extract ${url}`)
     expect([code, json]).toMatchObject([0, { status: 'processing' }])
     const { id } = json as { id: string }
-    expect(stderr).toContain(`Imported 2 people. See: prospect searches get ${id} --all`)
+    expect(stderr).toContain(`Found 2 people. See: prospect searches get ${id} --all`)
     expect(await here.json(`searches get ${id}`)).toMatchObject({
       search: { status: 'FINISHED', leads_count: 2 },
     })

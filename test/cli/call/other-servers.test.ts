@@ -153,7 +153,7 @@ describe('servers that never call a webhook', () => {
     const { code, stdout, stderr } = await run(`${search} ${elsewhere}`)
     expect([code, names(stdout), statuses]).toEqual([0, ['Ann', 'Bob'], []])
     expect(requests[0]?.body.webhook_url).toBe('https://x.example/hook')
-    expect(stderr).toContain('Imported 2 people.')
+    expect(stderr).toContain('Found 2 people.')
   })
 
   it.each([

@@ -35,7 +35,7 @@ describe('waiting for a prospect server', () => {
     const far = await run(line)
     expect([near.code, far.code, far.stdout]).toEqual([0, 0, ''])
     expect(here.read('leads.csv')).toBe(server.read('leads.csv'))
-    expect(far.stderr).toContain(`Imported ${count} people.`)
+    expect(far.stderr).toContain(`Found ${count} people.`)
   })
 
   it.each(['', '--streaming'])('receives the deliveries with --public-url and "%s"', async (options) => {
@@ -52,7 +52,7 @@ describe('waiting for a prospect server', () => {
     const line = 'intents stack --stacks react --limit 3 --wait'
     const [near, far] = [await server.run(`${line} --local`), await run(line)]
     expect([far.code, far.stdout]).toEqual([0, near.stdout])
-    expect(far.stderr).toContain('Imported 3 companies for 9 credits.')
+    expect(far.stderr).toContain('Found 3 companies for 9 credits.')
     expect(await here.json('ledger')).toMatchObject([{ operation: 'intents.stack', credits: 9 }])
   })
 

@@ -91,7 +91,7 @@ describe('commands', () => {
     await loadSample(home.home)
     const { stderr } = await home.run('accounts search --keyword nothing')
     expect(stderr.split('All of it is invented').length - 1).toBe(1)
-    expect(stderr).toContain('Imported 0 companies.')
+    expect(stderr).toContain('Found 0 companies.')
   })
 
   it('do not call a catalogue practice data that has own companies', async () => {
