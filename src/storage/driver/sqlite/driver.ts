@@ -95,8 +95,7 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     database.exec(`
       PRAGMA synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'};
       PRAGMA foreign_keys = ON;
-      PRAGMA wal_autocheckpoint = 4000;
-      PRAGMA cache_size = -8192;`)
+      PRAGMA wal_autocheckpoint = 4000;`)
     return database
   } catch (error) {
     throw fromSqliteError(error)
