@@ -95,7 +95,8 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     database.exec(`
       PRAGMA synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'};
       PRAGMA foreign_keys = ON;
-      PRAGMA wal_autocheckpoint = 4000;`)
+      PRAGMA wal_autocheckpoint = 4000;
+      PRAGMA cache_size = -2048;`)
     return database
   } catch (error) {
     throw fromSqliteError(error)
