@@ -755,6 +755,7 @@ const hasMore = /[?#]|[^/:]\/[^/\s]/
 function isToolPage(text: string, domain: string): boolean {
   const isKnown = toolHosts.has(domain.slice(0, domain.indexOf('.'))) || domain.endsWith('.goog')
   if (isKnown && toolPage.test(text)) return true
+  // A domain by itself is no page.
   if (text === domain) return false
   const isOfTool = tools.has(domain)
   if (!hasMore.test(text)) return isOfTool && !isBareHost(text, domain)

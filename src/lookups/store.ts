@@ -1,7 +1,7 @@
 import type { Input, RunRow } from '../api/calls/caller.js'
 import { askedLaterIn, lostIn } from '../api/operations/table.js'
 import { parseExact, parseJson, toJson } from '../api/values/json.js'
-import { getOrMake, pickFields } from '../api/values/objects.js'
+import { pickFields } from '../api/values/objects.js'
 import {
   boundInteger,
   boundText,
@@ -12,6 +12,7 @@ import {
   readNumber,
   rowsPerRun,
   send,
+  updateList,
   type Value,
 } from '../storage/driver/connection.js'
 import {
@@ -312,10 +313,10 @@ const putEqual = insertList('equal_lookups', equalTypes, 'ON CONFLICT (hash, run
 const startedSql = `SELECT l.run, l.row, l.work, l.key, l.payer, l.identity, l.hash FROM runs r JOIN lookups l ON l.run = r.number
   WHERE l.work IN (SELECT value FROM json_each(?)) AND l.state = 'accepted' AND l.identity IS NOT NULL
   AND r.known_by LIKE '${lookupsMark}%' AND r.operation = ? AND r.target = ? AND r.workspace = ?`
-const bodiesSql = `SELECT l.run, l.row, l.body FROM json_each(?) CROSS JOIN lookups l
+const fromOrigins = `FROM json_each(?) CROSS JOIN lookups l
   ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)`
-const standingSql = `SELECT l.run, l.row FROM json_each(?) CROSS JOIN lookups l
-  ON l.run = CAST(value ->> 0 AS BIGINT) AND l.row = CAST(value ->> 1 AS BIGINT)
+const bodiesSql = `SELECT l.run, l.row, l.body ${fromOrigins}`
+const standingSql = `SELECT l.run, l.row ${fromOrigins}
   WHERE l.state = 'found' OR l.state = 'not_found'`
 const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 THEN NULL ELSE work END, input = ?,
   asked_at = coalesce(?, asked_at) WHERE run = ? AND row = ?`
@@ -323,52 +324,30 @@ const againSql = `UPDATE lookups SET state = ?, key = ?, work = CASE WHEN ? = 1 
 const unlessForgotten = (column: string, value: string) =>
   `${column} = CASE WHEN lookups.state = 'skipped' THEN lookups.${column} ELSE ${value} END`
 /** How a lookup ended: `cut` where its identity goes, `stays` where its input is kept. */
-const endTypes = {
-  state: 'TEXT',
-  error: 'TEXT',
-  body: 'TEXT',
-  cut: 'BIGINT',
-  stays: 'BIGINT',
-  held: 'BIGINT',
-  cost: 'BIGINT',
-  payer: 'TEXT',
-  answered_at: 'BIGINT',
-  source: 'TEXT',
-  run: 'BIGINT',
-  row: 'BIGINT',
-} as const
-const endSql = (ends: string) => `UPDATE lookups SET ${unlessForgotten('state', 'v.state')},
-  ${unlessForgotten('error', 'v.error')}, ${unlessForgotten('body', 'v.body')},
-  identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
+const putEnded = updateList(
+  'lookups',
+  {
+    ...pickFields(types, [
+      'state',
+      'error',
+      'body',
+      'held',
+      'cost',
+      'payer',
+      'answered_at',
+      'source',
+      'run',
+      'row',
+    ]),
+    cut: 'BIGINT',
+    stays: 'BIGINT',
+  },
+  `${unlessForgotten('state', 'v.state')}, ${unlessForgotten('error', 'v.error')},
+  ${unlessForgotten('body', 'v.body')}, identity = CASE WHEN v.cut = 1 THEN NULL ELSE lookups.identity END,
   input = CASE WHEN v.stays = 1 THEN lookups.input END, held = v.held, cost = v.cost, payer = v.payer,
-  answered_at = v.answered_at, source = v.source
-  FROM (SELECT ${ends}) AS v WHERE lookups.run = v.run AND lookups.row = v.row`
-const endNames = Object.keys(endTypes)
-const endFields = Object.entries(endTypes).map(
-  ([name, type], at) => `CAST(value ->> ${at} AS ${type}) AS ${name}`,
+  answered_at = v.answered_at, source = v.source`,
+  'lookups.run = v.run AND lookups.row = v.row',
 )
-const endListSql = endSql(`${endFields.join(', ')} FROM json_each(?)`)
-const endColumns = endNames.map((name, at) => `column${at + 1} AS ${name}`).join(', ')
-const endRow = `(${endNames.map(() => '?').join(', ')})`
-const endRowsSql = new Map<number, string>()
-const endedAtOnce = 32
-
-/** Records how lookups ended. On a server it is one statement. */
-async function endAll(connection: Connection, ended: readonly (readonly Value[])[]): Promise<void> {
-  const { name, toStorableText } = connection.dialect
-  if (name === 'sqlite')
-    for (let from = 0; from < ended.length; from += endedAtOnce) {
-      const some = ended.slice(from, from + endedAtOnce)
-      const sql = getOrMake(endRowsSql, some.length, () =>
-        endSql(`${endColumns} FROM (VALUES ${some.map(() => endRow).join(', ')})`),
-      )
-      void send(connection, sql, ...some.flat())
-    }
-  else if (ended.length > 0) {
-    const toText = (_: string, value: unknown) => (typeof value === 'string' ? toStorableText(value) : value)
-    await send(connection, endListSql, JSON.stringify(ended, toText))
-  }
-}
 
 /** Requests for several rows are counted down from here, which no row of a file comes near. */
 const lastOrdinal = rowsPerRun - 1
@@ -475,7 +454,7 @@ async function indexOthers(
     }
     if (stating)
       for await (const portion of statedIn(driver, number, stating))
-        await inScope((connection) => connection.dialect.insertRows(connection, putEqual, portion))
+        await inScope((connection) => connection.dialect.writeRows(connection, putEqual, portion))
     await inScope((connection) => connection.run('UPDATE runs SET indexed = 1 WHERE number = ?', number))
   }
 }
@@ -715,9 +694,11 @@ class StoredLookups {
       const written = isSingle(this.run) && text !== null ? { text } : {}
       const answer = { ...answerOf({ ...lookup, body: text, cost: 0 }), credits: 0, ...written }
       if (!this.#isAnswerTo(connection, row, lookup, answer.body)) continue
-      const isShort = (text?.length ?? 0) <= mostTakenLength
-      if (isShort && source === 'duplicate' && serves(lookup.state) && !isSingle(this.run))
-        this.#keepTaken(row.identity, { answer, source, credits: 0, from })
+      const isOfFile = source === 'duplicate' && serves(lookup.state) && !isSingle(this.run)
+      if (isOfFile && row.identity !== undefined && (text?.length ?? 0) <= mostTakenLength) {
+        if (this.#taken.size >= mostTaken) this.#taken.clear()
+        this.#taken.set(row.identity, { answer, source, credits: 0, from })
+      }
       served.set(row.ordinal, {
         answer,
         source,
@@ -729,13 +710,6 @@ class StoredLookups {
       })
     }
     return served
-  }
-
-  #keepTaken(identity: string | undefined, taken: TakenAnswer): void {
-    if (identity === undefined) return
-    const [oldest] = this.#taken.keys()
-    if (oldest !== undefined && this.#taken.size >= mostTaken) this.#taken.delete(oldest)
-    this.#taken.set(identity, taken)
   }
 
   /** Returns what rows took lately that is these rows' answer, too, and stands: nobody has forgotten whom it is about. */
@@ -901,9 +875,9 @@ class StoredLookups {
     // The run before its budgets, as when rows are settled: otherwise both would wait for each other.
     await changeRun(connection, this.#own, heardAt, now, now)
     for (const work of portion.work) await work()
-    if (asked.length > 0) await connection.dialect.insertRows(connection, putAsked, asked)
-    if (known.length > 0) await connection.dialect.insertRows(connection, putAnswered, known)
-    if (equals.length > 0) await connection.dialect.insertRows(connection, putEqual, equals)
+    if (asked.length > 0) await connection.dialect.writeRows(connection, putAsked, asked)
+    if (known.length > 0) await connection.dialect.writeRows(connection, putAnswered, known)
+    if (equals.length > 0) await connection.dialect.writeRows(connection, putEqual, equals)
     const { held, units } = portion
     await holdBudget(connection, this.#scopes, { held, units }, now)
     return claims
@@ -1249,8 +1223,6 @@ class StoredLookups {
           state,
           stays ? null : error,
           json,
-          isCut ? 1 : 0,
-          stays,
           left,
           credits,
           payer,
@@ -1258,6 +1230,8 @@ class StoredLookups {
           source,
           number,
           ordinal,
+          isCut ? 1 : 0,
+          stays,
         ])
         spent.calls++
         spent.credits += credits
@@ -1266,8 +1240,8 @@ class StoredLookups {
         release(ask)
         if (ask.units > 0) used += this.options.budgets.quota?.count(body) ?? 0
       }
-      await endAll(connection, ended)
-      if (written.length > 0) await connection.dialect.insertRows(connection, putAnswered, written)
+      if (ended.length > 0) await connection.dialect.writeRows(connection, putEnded, ended)
+      if (written.length > 0) await connection.dialect.writeRows(connection, putAnswered, written)
       const { done } = this
       const changing = changeRun(
         connection,
@@ -1285,7 +1259,7 @@ class StoredLookups {
       // Read after the run was changed, so that whoever begins to index it sees these answers, or is seen here.
       const isIndexed = stated.length > 0 && (await readNumber(connection, isIndexedSql, number)) !== 0
       const found = isIndexed ? [...spelled, ...stated] : spelled
-      if (found.length > 0) await connection.dialect.insertRows(connection, putEqual, found)
+      if (found.length > 0) await connection.dialect.writeRows(connection, putEqual, found)
       const change = { spent: spent.credits, held: -held, units: -units, used }
       await countBudget(connection, this.#scopes, change)
       if (spent.calls > 0)
@@ -1312,11 +1286,11 @@ class StoredLookups {
     const values = [this.run.number, ordinal, status, hash ?? null, isCut ? null : (identity ?? null), key]
     const json = body === undefined ? null : (text ?? toJson(body))
     await this.driver.transaction(async (connection) => {
-      await connection.dialect.insertRows(connection, putSingle, [
+      await connection.dialect.writeRows(connection, putSingle, [
         [...values, payer, error, json, now, now - ageMs],
       ])
       const found = [[hash ?? null, this.run.number, ordinal], ...this.#statedBy(row, answer)]
-      if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
+      if (hash !== undefined) await connection.dialect.writeRows(connection, putEqual, found)
       await changeRun(connection, this.#own, `${heardAt}, done = done + 1`, now, now)
     }, `run ${this.run.number}`)
   }
@@ -1341,9 +1315,9 @@ class StoredLookups {
       now,
     ]
     await this.driver.transaction(async (connection) => {
-      await connection.dialect.insertRows(connection, putAccepted, [values])
+      await connection.dialect.writeRows(connection, putAccepted, [values])
       const found = [[hash ?? null, number, ordinal]]
-      if (hash !== undefined) await connection.dialect.insertRows(connection, putEqual, found)
+      if (hash !== undefined) await connection.dialect.writeRows(connection, putEqual, found)
       await changeRun(connection, this.#own, heardAt, now, now)
     }, `run ${number}`)
   }

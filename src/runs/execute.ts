@@ -27,7 +27,7 @@ import { prepare, RowBatch, type RowState } from './plan/lookup.js'
 import type { Batch, CallPorts } from './ports.js'
 
 const defaultConcurrency = 256
-/** More take more memory, and are no quicker. */
+/** Larger ones take more memory, and are no quicker. */
 const largestBatch = 128
 /** How often an answer is looked for that somebody else has under way, in milliseconds. */
 const busyMs = 50

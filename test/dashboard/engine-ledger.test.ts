@@ -29,6 +29,7 @@ interface ListedKey {
   readonly hint: string
   readonly member: string
   readonly scopes: readonly string[]
+  readonly created_at: string
   readonly revoked_at: string | null
 }
 
@@ -59,10 +60,14 @@ describe.skipIf(hasNoBrowser)('the views of engine and ledger', () => {
       members.map(({ email, spent_this_week: spent }) => [email, spent]),
     )
     expect(shown.map(([, name]) => name)).toContain(hostile)
-    const keys = await full.json<{ hint: string }[]>('engine', 'keys', 'list')
-    // The page has the newest first.
-    const hints = (await cellsOf(page, 'Keys')).map(([hint]) => hint)
-    expect(hints.toSorted()).toEqual(keys.map(({ hint }) => `${hint}…`).sort())
+    const keys = await full.json<ListedKey[]>('engine', 'keys', 'list')
+    // Valid ones first, and the newest first among them.
+    const inOrder = keys.toSorted(
+      (one, other) =>
+        Number(one.revoked_at !== null) - Number(other.revoked_at !== null) ||
+        Date.parse(other.created_at) - Date.parse(one.created_at),
+    )
+    expect((await cellsOf(page, 'Keys')).map(([hint]) => hint)).toEqual(inOrder.map(({ hint }) => `${hint}…`))
   })
 
   it('creates a key, shows it once, and revokes it', async () => {

@@ -51,7 +51,7 @@ export async function noteSample(
     const own = before.get(key)
     return noted.has(key) ? [] : [[kind, key, own ? JSON.stringify(own) : null]]
   })
-  if (rows.length > 0) await connection.dialect.insertRows(connection, noteSql, rows)
+  if (rows.length > 0) await connection.dialect.writeRows(connection, noteSql, rows)
 }
 
 /** Whether the sample wrote records of a kind, as it was when the transaction began: own data adds none of them. */

@@ -71,7 +71,7 @@ export async function writeHeadcountHistory(
       added.set(`${row.key} ${day} ${department}`, [row.key, department, day, headcount])
   }
   if (companies.size === 0) return
-  await connection.dialect.insertRows(connection, upsertEntry, [...added.values()])
+  await connection.dialect.writeRows(connection, upsertEntry, [...added.values()])
   const entries = await connection.all<HeadcountEntry & { company: number }>(
     selectHistories,
     JSON.stringify([...companies]),

@@ -87,7 +87,7 @@ export async function writeStatements(
 ): Promise<void> {
   if (statements.size === 0) return
   const rows: Value[][] = [...statements].map(([company, said]) => [company, JSON.stringify(said)])
-  await connection.dialect.insertRows(connection, keepSql, rows)
+  await connection.dialect.writeRows(connection, keepSql, rows)
 }
 
 /** Counts companies that sources say something about from now on, or no more. */

@@ -57,12 +57,12 @@ export async function insertList(tx: Connection, list: NewList): Promise<void> {
   for (const company of list.companies) {
     rows.push([list.id, ++ordinal, JSON.stringify(company)])
     if (rows.length < companiesPerTurn) continue
-    await tx.dialect.insertRows(tx, companyInsert, rows)
+    await tx.dialect.writeRows(tx, companyInsert, rows)
     rows = []
     // Else a hundred thousand companies would keep every other request waiting.
     await nextTurn()
   }
-  await tx.dialect.insertRows(tx, companyInsert, rows)
+  await tx.dialect.writeRows(tx, companyInsert, rows)
 }
 
 export const updateList = (tx: Connection, id: string, change: Partial<CompanyList>) =>

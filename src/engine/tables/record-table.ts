@@ -2,7 +2,7 @@ import { parseExact, toJson } from '../../api/values/json.js'
 import {
   type Connection,
   insertInto,
-  type RowInsert,
+  type RowWrite,
   readNumber,
   type Statement,
   type StoredRow,
@@ -53,7 +53,7 @@ const toSnakeCase = (text: string): string => text.replace(/[A-Z]/g, (letter) =>
 /** A table with a record in each row. Its columns are the properties of the record, in snake case. */
 export class RecordTable<C extends Columns> {
   readonly columnNames: readonly string[]
-  readonly insertion: RowInsert
+  readonly insertion: RowWrite
   readonly insertValues: (record: RecordIn<C>) => Value[]
   readonly #select: string
   readonly #columns: readonly (Column<unknown> & {

@@ -64,37 +64,55 @@ export type StoredRow = Readonly<Record<string, string | number | null>>
 /** A statement and its values, as the functions of a connection take them. */
 export type Statement = [sql: string, ...values: Value[]]
 
-/** An INSERT for one row, or for several at once. */
-export interface RowInsert {
+/** A statement that writes one row, or several at once. */
+export interface RowWrite {
   readonly sql: string
   readonly width: number
   sqlFor(rows: number): string
 }
 
+const valuesFor = (columns: readonly string[], rows: number): string =>
+  `VALUES ${Array(rows)
+    .fill(`(${columns.map(() => '?').join(', ')})`)
+    .join(', ')}`
+
 /** Returns the INSERT of rows with these columns; `onConflict` follows the values. */
-export function insertInto(table: string, columns: readonly string[], onConflict = ''): RowInsert {
-  const row = `(${columns.map(() => '?').join(', ')})`
+export function insertInto(table: string, columns: readonly string[], onConflict = ''): RowWrite {
   const sqlFor = (rows: number) =>
-    `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array(rows).fill(row).join(', ')} ${onConflict}`
+    `INSERT INTO ${table} (${columns.join(', ')}) ${valuesFor(columns, rows)} ${onConflict}`
   return { sql: sqlFor(1), width: columns.length, sqlFor }
 }
 
-interface ListInsert extends RowInsert {
+interface ListWrite extends RowWrite {
   readonly listSql: string
 }
 
+type ColumnTypes = Readonly<Record<string, 'BIGINT' | 'TEXT'>>
+
+/** Returns expressions for values with the types of columns. */
+const typed = (types: ColumnTypes, valueAt: (at: number) => string): string[] =>
+  Object.values(types).map((type, at) => (type === 'TEXT' ? valueAt(at) : `CAST(${valueAt(at)} AS BIGINT)`))
+
+const inList = (at: number): string => `value ->> ${at}`
+
 /** Returns the INSERT of rows whose columns have these types; `onConflict` follows the values. */
-export function insertList(
-  table: string,
-  types: Readonly<Record<string, 'BIGINT' | 'TEXT'>>,
-  onConflict: string,
-): ListInsert {
+export function insertList(table: string, types: ColumnTypes, onConflict: string): ListWrite {
   const columns = Object.keys(types)
-  const values = columns.map((column, at) =>
-    types[column] === 'TEXT' ? `value ->> ${at}` : `CAST(value ->> ${at} AS BIGINT)`,
-  )
-  const listSql = `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM json_each(?) ${onConflict}`
+  const values = typed(types, inList).join(', ')
+  const listSql = `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values} FROM json_each(?) ${onConflict}`
   return { ...insertInto(table, columns, onConflict), listSql }
+}
+
+/** Returns the UPDATE of rows from values with these names and types, which `set` and `where` find in `v`. */
+export function updateList(table: string, types: ColumnTypes, set: string, where: string): ListWrite {
+  const columns = Object.keys(types)
+  const sqlOf = (values: readonly string[], source: string) =>
+    `UPDATE ${table} SET ${set} FROM (SELECT ${values.map((value, at) => `${value} AS ${columns[at]}`).join(', ')}
+      FROM ${source}) AS v WHERE ${where}`
+  const values = typed(types, (at) => `column${at + 1}`)
+  const sqlFor = (rows: number) => sqlOf(values, `(${valuesFor(columns, rows)}) AS given`)
+  const listSql = sqlOf(typed(types, inList), 'json_each(?)')
+  return { sql: sqlFor(1), width: columns.length, sqlFor, listSql }
 }
 
 /**
@@ -125,10 +143,10 @@ export interface Connection {
   /** Runs a statement without returning what it changed. When not awaited, its failure fails the transaction. */
   send?(sql: string, ...values: Value[]): Awaitable<void>
   /**
-   * Inserts a row before the next statement runs or the transaction ends. No other row inserted this way may depend on it.
+   * Writes a row before the next statement runs or the transaction ends. No other row written this way may depend on it.
    * Its failure fails the transaction.
    */
-  add?(insert: RowInsert, ...values: Value[]): Awaitable<void>
+  add?(write: RowWrite, ...values: Value[]): Awaitable<void>
   /** Runs several statements without placeholders. */
   exec(sql: string): Awaitable<void>
   /** Tells other processes of new work once the transaction is committed. A file has no way to. */
@@ -245,10 +263,10 @@ export interface Dialect {
   readSchemaNumber(connection: Connection): Promise<number>
   /** Returns what stores a schema number and, on a server, hides the named tables and views from other roles. */
   writeSchemaNumberSql(stored: number, privateTables: readonly string[]): string
-  /** Inserts rows that no statement of this transaction reads. */
-  insertRows(
+  /** Writes rows that no later statement of this transaction reads. */
+  writeRows(
     connection: Connection,
-    insert: ListInsert,
+    write: ListWrite,
     rows: readonly (readonly Value[])[],
   ): void | Promise<void>
   fill(connection: Connection, tables: readonly MovedTable[], rebuilds: boolean): TableFiller
@@ -284,8 +302,8 @@ export const send = (connection: Connection, sql: string, ...values: Value[]): A
   connection.send ? connection.send(sql, ...values) : connection.run(sql, ...values)
 
 /** Adds a row together with others, when the connection can. */
-export const addRow = (connection: Connection, insert: RowInsert, ...values: Value[]): Awaitable<unknown> =>
-  connection.add ? connection.add(insert, ...values) : send(connection, insert.sql, ...values)
+export const addRow = (connection: Connection, write: RowWrite, ...values: Value[]): Awaitable<unknown> =>
+  connection.add ? connection.add(write, ...values) : send(connection, write.sql, ...values)
 
 /**
  * A database, which several processes may have open. A task given to `transaction` runs alone, is durable when its promise

@@ -49,7 +49,7 @@ export const postgresDialect: Dialect = {
            AND c.relname IN (${['schema_version', ...privateTables].map((name) => `'${name}'`).join(', ')})
        LOOP EXECUTE 'REVOKE ALL ON ' || own || ' FROM PUBLIC'; END LOOP;
      END $$`,
-  insertRows: async (connection, { listSql }, rows) => {
+  writeRows: async (connection, { listSql }, rows) => {
     await send(connection, listSql, toJsonRows(rows))
   },
   fill: createFiller,

@@ -7,7 +7,7 @@ import {
   type Connection,
   type Driver,
   dueWork,
-  type RowInsert,
+  type RowWrite,
   StorageFault,
   type Value,
 } from '../connection.js'
@@ -534,7 +534,7 @@ export class PostgresSession implements Session {
     { readonly texts: string[]; readonly rows: Promise<readonly unknown[]> }
   >()
   /** Rows that wait until the turn ends, or the next statement is sent. */
-  readonly #added = new Map<RowInsert, Value[]>()
+  readonly #added = new Map<RowWrite, Value[]>()
   #client: PoolClient | undefined
   /** Whether anything was written, or may have been, since the transaction began. */
   #written = false
@@ -559,9 +559,9 @@ export class PostgresSession implements Session {
         all: <T>(sql: string, ...values: Value[]) => rows<T>(sql, values),
         find: <T>(sql: string, text: string) => this.#find<T>(sql, text),
         run: async (sql, ...values) => (await this.#query(sql, values, task)).rowCount ?? 0,
-        add: (insert, ...values) => {
+        add: (write, ...values) => {
           task.isDirty = true
-          this.#add(insert, values)
+          this.#add(write, values)
         },
         send: (sql, ...values) => {
           task.isDirty = true
@@ -574,7 +574,7 @@ export class PostgresSession implements Session {
         exec: async (sql) => {
           task.isDirty = true
           this.#written = true
-          this.#insertAdded()
+          this.#writeAdded()
           await this.#watch(runLong(this.#open(), sql))
         },
       },
@@ -606,7 +606,7 @@ export class PostgresSession implements Session {
 
   async commit(): Promise<void> {
     if (this.#broken) throw this.#broken.error
-    this.#insertAdded()
+    this.#writeAdded()
     const client = this.#open()
     if (this.options.isReadOnly) {
       client.query('COMMIT').catch(() => {})
@@ -664,7 +664,7 @@ export class PostgresSession implements Session {
   ): Promise<QueryResult> {
     const prepared = this.options.prepare(sql)
     const { name, text, writes } = prepared
-    this.#insertAdded()
+    this.#writeAdded()
     if (writes) this.#written = true
     if (writes) task.unanswered++
     const query = { text, values: bindValues(values, prepared) as Value[], ...(name ? { name } : {}) }
@@ -703,24 +703,24 @@ export class PostgresSession implements Session {
     return inOrder
   }
 
-  #add(insert: RowInsert, values: readonly Value[]): void {
-    const rows = this.#added.get(insert)
+  #add(write: RowWrite, values: readonly Value[]): void {
+    const rows = this.#added.get(write)
     if (rows) rows.push(...values)
-    else this.#added.set(insert, [...values])
-    if (!rows && this.#added.size === 1) process.nextTick(() => this.#insertAdded())
+    else this.#added.set(write, [...values])
+    if (!rows && this.#added.size === 1) process.nextTick(() => this.#writeAdded())
   }
 
-  #insertAdded(): void {
+  #writeAdded(): void {
     if (this.#added.size === 0) return
     const added = [...this.#added]
     this.#added.clear()
-    for (const [insert, values] of added)
+    for (const [write, values] of added)
       for (let from = 0; from < values.length; ) {
-        const left = (values.length - from) / insert.width
+        const left = (values.length - from) / write.width
         const size = setSizes.find((each) => each <= left) ?? 1
-        const end = from + size * insert.width
+        const end = from + size * write.width
         // Whatever follows fails with it, COMMIT at the latest.
-        this.#query(insert.sqlFor(size), values.slice(from, end)).catch(() => {})
+        this.#query(write.sqlFor(size), values.slice(from, end)).catch(() => {})
         from = end
       }
   }

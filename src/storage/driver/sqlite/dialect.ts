@@ -24,8 +24,8 @@ export const sqliteDialect: Dialect = {
   readSchemaNumber: async (connection) =>
     (await connection.get<{ user_version: number }>('PRAGMA user_version'))?.user_version ?? 0,
   writeSchemaNumberSql: (stored) => `PRAGMA user_version = ${stored}`,
-  insertRows: (connection, insert, rows) => {
-    for (const row of rows) addRow(connection, insert, ...row)
+  writeRows: (connection, write, rows) => {
+    for (const row of rows) addRow(connection, write, ...row)
   },
   fill: createFiller,
   readNumbering: async (connection, table, column) => {

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { ApiError } from '../../../api/calls/errors.js'
 import { nextTurn, resultOr } from '../../../api/values/objects.js'
-import { type Connection, type Driver, type RowInsert, StorageFault, type Value } from '../connection.js'
+import { type Connection, type Driver, type RowWrite, StorageFault, type Value } from '../connection.js'
 import { CommitQueue, Mutex, type Session } from '../group-commit.js'
 import { sqliteDialect } from './dialect.js'
 import { removeLeftovers } from './partial.js'
@@ -91,7 +91,8 @@ function connect(path: string, options: SqliteOptions): Database.Database {
     checkVersion(database.prepare('SELECT sqlite_version()').pluck().get() as string)
     if (options.pageBytes !== undefined) database.pragma(`page_size = ${options.pageBytes}`)
     useLog(database)
-    // A checkpoint waits for the disk twice; every 16 MiB of log is often enough.
+    // A checkpoint waits for the disk twice; every 16 MiB of log is often enough. Without a number, the library would take
+    // 16 MiB of memory for each database; what needs more, as imports do, sets it.
     database.exec(`
       PRAGMA synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'};
       PRAGMA foreign_keys = ON;
@@ -164,7 +165,7 @@ const timeoutMs = 30_000
 function createSession(database: LazyDatabase, begin: string): Session {
   let dirty = false
   const { prepare, statements } = createStatementCache(database)
-  const added = new BatchInserts(prepare)
+  const added = new BatchWrites(prepare)
   const prepareFlushed = (sql: string): Database.Statement => {
     added.flush()
     const statement = prepare(sql)
@@ -180,9 +181,9 @@ function createSession(database: LazyDatabase, begin: string): Session {
     all: <T>(sql: string, ...values: Value[]) =>
       translateErrors(() => prepareFlushed(sql).all(...values) as T[]),
     run: (sql, ...values) => translateErrors(() => prepareFlushed(sql).run(...values).changes),
-    add: (insert, ...values) => {
+    add: (write, ...values) => {
       dirty = true
-      translateErrors(() => added.add(insert, values))
+      translateErrors(() => added.add(write, values))
     },
     exec: (sql) => {
       dirty = true
@@ -254,35 +255,35 @@ async function beginPatiently(begin: () => unknown): Promise<undefined> {
 /** Rows of one statement: as many large sets as possible, the rest one by one. */
 const setSizes = [32, 8, 1] as const
 
-/** Rows that wait at most: so many are inserted within a few milliseconds. */
+/** Rows that wait at most: so many are written within a few milliseconds. */
 const maxPending = 1_000
 
-/** Inserts rows of a statement together, in their order: to start and finish a statement takes as long as to insert a row. */
-class BatchInserts {
-  readonly #pending = new Map<RowInsert, Value[]>()
-  readonly #texts = new Map<RowInsert, readonly string[]>()
+/** Writes rows of a statement together, in their order: to start and finish a statement takes as long as to write a row. */
+class BatchWrites {
+  readonly #pending = new Map<RowWrite, Value[]>()
+  readonly #texts = new Map<RowWrite, readonly string[]>()
   #rows = 0
   #failure: { readonly error: unknown } | undefined
 
   constructor(private readonly prepare: (sql: string) => Database.Statement) {}
 
-  add(insert: RowInsert, values: readonly Value[]): void {
-    const pending = this.#pending.get(insert)
+  add(write: RowWrite, values: readonly Value[]): void {
+    const pending = this.#pending.get(write)
     if (pending) for (const value of values) pending.push(value)
-    else this.#pending.set(insert, [...values])
+    else this.#pending.set(write, [...values])
     if (++this.#rows >= maxPending) this.flush()
   }
 
-  /** Inserts the rows, before any other statement. A failure is thrown again each time: it may belong to any of the tasks. */
+  /** Writes the rows, before any other statement. A failure is thrown again each time: it may belong to any of the tasks. */
   flush(): void {
     if (this.#failure) throw this.#failure.error
     if (this.#rows === 0) return
     this.#rows = 0
     try {
-      for (const [insert, values] of this.#pending) {
+      for (const [write, values] of this.#pending) {
         if (values.length === 0) continue
-        this.#pending.set(insert, [])
-        this.#insert(insert, values)
+        this.#pending.set(write, [])
+        this.#write(write, values)
       }
     } catch (error) {
       this.#failure = { error }
@@ -301,12 +302,12 @@ class BatchInserts {
     this.#pending.clear()
   }
 
-  #insert(insert: RowInsert, values: readonly Value[]): void {
-    const texts = this.#texts.get(insert) ?? setSizes.map((size) => insert.sqlFor(size))
-    this.#texts.set(insert, texts)
+  #write(write: RowWrite, values: readonly Value[]): void {
+    const texts = this.#texts.get(write) ?? setSizes.map((size) => write.sqlFor(size))
+    this.#texts.set(write, texts)
     let from = 0
     for (const [at, size] of setSizes.entries())
-      for (const length = size * insert.width; values.length - from >= length; from += length)
+      for (const length = size * write.width; values.length - from >= length; from += length)
         // Values cost a seventh more in a list.
         this.prepare(texts[at] as string).run(...values.slice(from, from + length))
   }
