@@ -627,7 +627,7 @@ export const isSharedHost = (domain: string): boolean => shared.has(domain)
  */
 export function toCompanyDomain(text: string, name?: string): string | undefined {
   const usual = toUsualSite(text)
-  if (usual !== undefined) return isTunnel(text, usual) ? undefined : usual
+  if (usual !== undefined) return usual
   const domain = toDomain(text)
   if (domain === undefined || isInternal(domain)) return undefined
   if (isTunnel(text, domain)) return undefined
@@ -781,7 +781,8 @@ function toUsualSite(text: string): string | undefined {
   const known = usualSites.get(text)
   if (known !== undefined) return known
   const domain = toUsualDomain(text)
-  if (domain === undefined || shared.has(domain) || isToolPage(text, domain)) return undefined
+  if (domain === undefined || shared.has(domain) || isTunnel(text, domain) || isToolPage(text, domain))
+    return undefined
   if (usualSites.size >= mostUsualSites) usualSites.clear()
   usualSites.set(text, domain)
   return domain

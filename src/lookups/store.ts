@@ -521,8 +521,8 @@ class StoredLookups {
 
   /**
    * Claims rows in one transaction, before anything is sent: each is answered, or recorded to be sent by this process, or
-   * somebody else sends an equal one, or a budget leaves too little. `isUnderWay` is asked of rows of this run: those that an
-   * earlier part left are not.
+   * somebody else sends an equal one, or a budget leaves too little. The claims end with the row behind which more than
+   * `room` would have to be sent. `isUnderWay` is asked of rows of this run: those that an earlier part left are not.
    *
    * The order within the transaction: the day is locked, where it has a budget, so that two runs cannot spend the same rest;
    * answers that serve a row are looked for, because what is paid for needs no budget; then the rest of the budget is read, and
@@ -532,10 +532,11 @@ class StoredLookups {
   async claim(
     rows: readonly LookupRow[],
     isUnderWay: (ordinal: number) => boolean = () => true,
+    room: number = rows.length,
   ): Promise<readonly Claim[]> {
     if (this.options.missing)
       return (await this.peek(rows)).map((outcome) => ({ is: 'answered', outcome: outcome as RowOutcome }))
-    const claims = await this.#claimNow(rows, isUnderWay)
+    const claims = await this.#claimNow(rows, isUnderWay, room)
     // Where a row could be paid twice, the record that it was sent has to survive a power cut.
     if (!this.options.mayRepeat) await this.driver.flush()
     for (const claim of claims) if (claim.is === 'ask') this.#underWay += claim.ask.held
@@ -545,11 +546,12 @@ class StoredLookups {
   async #claimNow(
     rows: readonly LookupRow[],
     isUnderWay: (ordinal: number) => boolean,
+    room: number,
   ): Promise<readonly Claim[]> {
     for (;;)
       try {
         return await this.driver.transaction(
-          (connection) => this.#claimAll(connection, rows, isUnderWay),
+          (connection) => this.#claimAll(connection, rows, isUnderWay, room),
           claimScope(this.run),
         )
       } catch (error) {
@@ -812,6 +814,7 @@ class StoredLookups {
     connection: Connection,
     rows: readonly LookupRow[],
     isUnderWay: (ordinal: number) => boolean,
+    mostSent: number,
   ): Promise<Claim[]> {
     const { run, options } = this
     const now = options.now()
@@ -852,7 +855,9 @@ class StoredLookups {
       shortage: undefined,
     }
     const claims: Claim[] = []
+    let sent = 0
     for (const row of rows) {
+      if (sent === mostSent) break
       const kept = portion.taken.has(row.ordinal) ? undefined : own.get(row.ordinal)
       const outcome = kept ? this.#outcomeOf(kept) : options.others && fixedOutcome(options.others)
       if (kept?.state === 'asked' && kept.input === null) {
@@ -864,6 +869,7 @@ class StoredLookups {
       else if (kept && kept.state !== 'failed' && kept.input !== null)
         claims.push(this.#claimAgain(portion, row, kept))
       else claims.push(await this.#claimAnew(portion, row, kept !== undefined))
+      if (claims.at(-1)?.is === 'ask') sent++
     }
     const single = new Set<Value>(
       isIndexed ? [] : rows.flatMap((row) => (row.repeats === false ? row.ordinal : [])),

@@ -77,6 +77,18 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     expect(await look(other.lookups, row(7, 0))).toBe('store')
   })
 
+  it('answer as many rows as are claimed, which end where more would be sent than there is room for', async () => {
+    const one = await begun('a')
+    for (const at of [0, 1, 2, 4]) await look(one.lookups, row(at, at))
+    const other = await begun('b')
+    const rows = [0, 1, 2, 3, 4, 5, 6].map((at) => row(at, at))
+    const claims = await other.lookups.claim(rows, () => true, 1)
+    expect(claims.map(({ is }) => is)).toEqual(['answered', 'answered', 'answered', 'ask'])
+    expect(await indexed()).not.toContain(`${other.run.number} 5`)
+    const rest = await other.lookups.claim(rows.slice(claims.length), () => true, 2)
+    expect(rest.map(({ is }) => is)).toEqual(['answered', 'ask', 'ask'])
+  })
+
   it('are what a killed run sent: its key is taken over', async () => {
     const one = await begun('a')
     await one.lookups.claim([row(4, 0)])
