@@ -55,7 +55,7 @@ describe('limits of the local engine', () => {
     await here.run('engine members set me@localhost --weekly-limit 50')
     const { stdout } = await run('limits --all')
     expect(stdout).toMatch(
-      /^Answers from +your catalogue .*\nPlan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, 2026-12-\d\d\n/,
+      /^Answers from +your catalogue .*\nPlan +growth, 100 requests per minute and endpoint\nCredits +1,000\nNext grant +5,000, \d{4}-\d\d-\d\d\n/,
     )
     expect(stdout).toMatch(/This week +50 left of 50: 0 spent, 0 held; resets in 6 days/)
     expect(stdout).toMatch(/Profiles per day +0 +2,500 +2,500 +in 12 h/)
