@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
@@ -8,6 +8,7 @@ import { expect } from 'vitest'
 import type { Streams } from '../../src/cli/context/context.js'
 import { main } from '../../src/cli/program/main.js'
 import type { Overrides } from '../../src/cli/target/create.js'
+import { makeFolder } from './new-folder.js'
 
 export { type Asked, answering } from './answering.js'
 
@@ -131,10 +132,7 @@ export interface StartedCommand {
 export type Machine = ReturnType<typeof machine>
 
 /** Creates a machine, with an empty home unless one is given, and variables that all of its commands have. */
-export function machine(
-  home: string = mkdtempSync(join(tmpdir(), 'prospect-')),
-  always: Readonly<Record<string, string>> = {},
-) {
+export function machine(home: string = makeFolder(), always: Readonly<Record<string, string>> = {}) {
   const signals = new EventEmitter()
   const path = (name: string) => join(home, name)
   const read = (name: string) => readFileSync(path(name), 'utf8')
