@@ -6,7 +6,7 @@ import { askJson, grouped, perSecond, time } from './measure.js'
 
 /** Rows per second that an import must do at least: into an empty table, and over what is there. */
 const limits = [
-  { what: 'new rows', least: 30_000 },
+  { what: 'new rows', least: 20_000 },
   { what: 'known rows', least: 10_000 },
 ]
 
