@@ -79,8 +79,8 @@ export async function executeBatch(commandContext: Context, given: BatchCommand)
       remaining: (operation, constants) => readRemaining(context, operation, constants),
       dialog: createDialog(context, command),
     }
-    const stopWatching = capYoungGeneration()
-    const result = await runBatch(toRequest(context, command), ports).finally(stopWatching)
+    const uncap = capHeap()
+    const result = await runBatch(toRequest(context, command), ports).finally(uncap)
     if (result.kind === 'quote') return showQuote(context, command, result.quote, mappingView(result.mapping))
     // A reader that left early (`| head`) has what it wanted, where nothing was spent.
     if (result.isAbandoned && result.wasFinished) return exitCodes.ok
@@ -123,11 +123,14 @@ export async function exportAnswers(context: Context, command: BatchCommand): Pr
 const youngGenerationBytes = 32 * 2 ** 20
 
 /**
- * Keeps the young generation of V8's heap at 32 MiB. On a large machine Node 24 lets it grow so far that a batch takes a
- * third more memory, and is no faster; with 16 MiB a batch takes 12 MB less and a tenth more time. A maximum can only be
- * set before the heap exists, but V8 reads the growth factor whenever it grows. Returns what stops watching.
+ * Keeps V8's heap near what is in use. The young generation stays at 32 MiB: on a large machine Node 24 lets it grow so far that
+ * a batch takes a third more memory, and is no faster; with 16 MiB a batch takes 12 MB less and a tenth more time. A maximum
+ * can only be set before the heap exists, but V8 reads the growth factor whenever it grows. The old generation grows by
+ * `percent` of what is in use before it is collected: with 200, a batch takes 20 MB less than without a number, and hardly more
+ * time; with 50, 60 MB less and an eighth more. Returns what ends this.
  */
-export function capYoungGeneration(): () => void {
+export function capHeap(percent = 200): () => void {
+  setFlagsFromString(`--heap-growing-percent=${percent}`)
   const timer = setInterval(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')
     if (!young || young.space_size < youngGenerationBytes) return
@@ -135,7 +138,10 @@ export function capYoungGeneration(): () => void {
     clearInterval(timer)
   }, 20)
   timer.unref()
-  return () => clearInterval(timer)
+  return () => {
+    clearInterval(timer)
+    setFlagsFromString('--heap-growing-percent=0')
+  }
 }
 
 function createDialog(context: Context, { operation, choices, constants, shape }: BatchCommand): BatchDialog {

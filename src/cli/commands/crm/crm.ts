@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
 import { Argument } from 'commander'
 import { Refusal } from '../../../api/calls/errors.js'
 import {
@@ -13,7 +12,7 @@ import { type CrmKind, crmKinds } from '../../../crm/connector.js'
 import { countRecords, pull } from '../../../crm/mirror.js'
 import { crmNames } from '../../../runs/output/crm-names.js'
 import { holdRun } from '../../../runs/records.js'
-import { capYoungGeneration } from '../../batch/run.js'
+import { capHeap } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { forgetKey, storeKey } from '../../context/credentials.js'
 import { connectorFor, openCrm, openCrmRecords, openMirror, suppressionOf } from '../../context/crm.js'
@@ -149,7 +148,7 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
     const { records, account, connector } = await openCrm(context, crm, signal)
     await holdRun(context, records.locks, lockOf(account), { of: 'lock', name: lockOf(account) })
     const progress = await startProgress(context, ({ rows }) => `${countOf(rows, 'record', 'records')} read`)
-    context.onClose(capHeap())
+    context.onClose(capHeap(growingPercent))
     let before = 0
     let last = 0
     const onRecords = (read: number) => {
@@ -172,17 +171,10 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
   })
 
 /**
- * Keeps V8's heap near what is in use, also its old generation: with answers of a CRM it else takes 60 MB more for a file of
- * 100,000 rows than for one of 10,000, and is no faster. Returns what ends this.
+ * Percent by which the old generation of V8's heap grows: with answers of a CRM it else takes 60 MB more for a file of 100,000
+ * rows than for one of 10,000, and is no faster.
  */
-export function capHeap(): () => void {
-  const stopWatching = capYoungGeneration()
-  setFlagsFromString('--heap-growing-percent=30')
-  return () => {
-    stopWatching()
-    setFlagsFromString('--heap-growing-percent=0')
-  }
-}
+export const growingPercent = 30
 
 /** The lock of an account: one pull or push at a time. */
 export const lockOf = ({ crm, account }: Pick<StoredAccount, 'crm' | 'account'>): string =>

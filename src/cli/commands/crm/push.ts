@@ -24,6 +24,7 @@ import { crmNames } from '../../../runs/output/crm-names.js'
 import { rowFormats } from '../../../runs/output/formats.js'
 import { createWriter } from '../../../runs/output/writer.js'
 import { holdRun } from '../../../runs/records.js'
+import { capHeap } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { type OpenedCrm, openCrm, openCrmRecords, suppressionOf } from '../../context/crm.js'
@@ -41,7 +42,7 @@ import { print } from '../../output/print.js'
 import { startProgress } from '../../output/progress.js'
 import { canAsk, confirm, confirmLoss } from '../../output/prompt.js'
 import { countOf, formatNumber } from '../../output/text.js'
-import { capHeap, lockOf } from './crm.js'
+import { growingPercent, lockOf } from './crm.js'
 
 export const pushCommand: CommandFactory = ({ command }) => {
   const push = command('push', 'Write rows of a file to your CRM: never twice, and it can be undone')
@@ -183,7 +184,7 @@ async function pushFile(outer: Context, { args: [file = ''], options }: Invocati
     unknown: written.unknown ?? true,
   }
   const table = await openListFile(listPorts(context), file, 'FILE', options.sheet)
-  context.onClose(capHeap())
+  context.onClose(capHeap(growingPercent))
   return interruptible(context.streams, async (signal) => {
     const opened = await openCrm(context, to, signal)
     const given = {
@@ -499,7 +500,7 @@ async function undo(context: Context, invocation: Invocation) {
     await holdRun(context, locks, lockOf(account), { of: 'lock', name: lockOf(account) })
     const what = `This takes back what ${one.file} wrote to ${account.isLive ? 'the LIVE account' : 'the SANDBOX'} ${account.name}.`
     await confirmLoss(context, what)
-    context.onClose(capHeap())
+    context.onClose(capHeap(growingPercent))
     const progress = await startProgress(
       context,
       ({ rows }) => `${countOf(rows, 'record', 'records')} undone`,

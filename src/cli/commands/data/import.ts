@@ -21,7 +21,7 @@ import { type ReasonCount, ReasonCounter } from '../../../runs/output/report.js'
 import { createRejects, csvRejects, jsonRejects } from '../../../runs/output/writer.js'
 import { isShared } from '../../../storage/database/open.js'
 import { describeMapping } from '../../batch/map-columns.js'
-import { capYoungGeneration } from '../../batch/run.js'
+import { capHeap } from '../../batch/run.js'
 import { filePorts } from '../../batch/run-home.js'
 import { openSpending } from '../../call/spending.js'
 import type { Context, StreamsContext } from '../../context/context.js'
@@ -166,7 +166,7 @@ async function takeFile(
   isDryRun: boolean,
 ): Promise<ImportReport> {
   const progress = await startProgress(context, formatProgress)
-  const stopWatching = capYoungGeneration()
+  const uncap = capHeap()
   const onProgress = (rows: number) => progress.update({ rows })
   const suppressor = await suppressorFor(await openWorkspaceOwner(context))
   const options: ImportOptions = {
@@ -193,7 +193,7 @@ async function takeFile(
     }
     throw error
   } finally {
-    stopWatching()
+    uncap()
     progress.stop()
   }
 }

@@ -14,7 +14,7 @@ import { openRuns } from '../../../runs/records.js'
 import { shownTarget } from '../../../runs/target-name.js'
 import { askingAgain, rowFormat, sharing, vendorOptions, withVendorOptions } from '../../batch/options.js'
 import { targetOptionsOf, withRecorded } from '../../batch/request.js'
-import { capYoungGeneration, createRunPorts, withRunDatabase } from '../../batch/run.js'
+import { capHeap, createRunPorts, withRunDatabase } from '../../batch/run.js'
 import type { Context } from '../../context/context.js'
 import { requireCrm } from '../../context/crm.js'
 import { isLargePrice, profileInUse } from '../../context/home.js'
@@ -226,7 +226,7 @@ async function start(caller: Context, file: string, given: Given, begun?: Run): 
     context,
     ({ rows, credits = 0 }) => `${formatNumber(rows)} rows at the last step · ${formatCredits(credits)}`,
   )
-  const stopWatching = capYoungGeneration()
+  const uncap = capHeap()
   const outward = outwardPorts(context, dirname(path))
   const report = await interruptible(context.streams, (signal) =>
     runFlow(
@@ -248,7 +248,7 @@ async function start(caller: Context, file: string, given: Given, begun?: Run): 
     ),
   ).finally(() => {
     progress.stop()
-    stopWatching()
+    uncap()
   })
   logReport(context, report)
   await showReport(context, report)

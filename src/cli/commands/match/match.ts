@@ -13,7 +13,7 @@ import { createWriter, type Sink, streamSink } from '../../../runs/output/writer
 import type { KnownList } from '../../../runs/ports.js'
 import { showMapping } from '../../batch/map-columns.js'
 import { isOnScreen, rowFormat } from '../../batch/options.js'
-import { capYoungGeneration } from '../../batch/run.js'
+import { capHeap } from '../../batch/run.js'
 import { listPorts } from '../../batch/run-home.js'
 import type { Context } from '../../context/context.js'
 import { Stop } from '../../context/errors.js'
@@ -64,7 +64,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
   checkPairs(map, [table.header, ...opened.map(({ header }) => header)])
   showMapping(context, file, { kind, mapping })
   for (const { name, mapping: own } of opened) if (own) showMapping(context, name, { kind, mapping: own })
-  const stopWatching = capYoungGeneration()
+  const uncap = capHeap()
   const progress = await startProgress(context, ({ rows }) => `${countRows(rows)} compared`)
   const onRows = (rows: number) => progress.update({ rows })
   const toFields = rowInput(mapping)
@@ -129,7 +129,7 @@ async function match(context: Context, { args: [file = ''], options: given }: In
     return { output: target ?? null, listed: known.counts }
   }).finally(() => {
     progress.stop()
-    stopWatching()
+    uncap()
   })
   const seconds = (context.clock.now() - startedAt) / 1_000
   const exit = tally.ragged > 0 && given.failOn !== 'none' ? exitCodes.someFailed : exitCodes.ok
