@@ -629,8 +629,7 @@ export function toCompanyDomain(text: string, name?: string): string | undefined
   const usual = toUsualSite(text)
   if (usual !== undefined) return usual
   const domain = toDomain(text)
-  if (domain === undefined || isInternal(domain)) return undefined
-  if (isTunnel(text, domain)) return undefined
+  if (domain === undefined || isInternal(domain) || isTunnel(text, domain)) return undefined
   // A company's own site is searched, too.
   if (isToolPage(text, domain) && !(name !== undefined && isPageOfOwner(text, name, domain))) return undefined
   if (!shared.has(domain)) return domain

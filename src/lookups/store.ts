@@ -521,8 +521,8 @@ class StoredLookups {
 
   /**
    * Claims rows in one transaction, before anything is sent: each is answered, or recorded to be sent by this process, or
-   * somebody else sends an equal one, or a budget leaves too little. The claims end with the row behind which more than
-   * `room` would have to be sent. `isUnderWay` is asked of rows of this run: those that an earlier part left are not.
+   * somebody else sends an equal one, or a budget leaves too little. There are fewer claims than rows where `mostSent` are to
+   * be sent: the last of them ends the claims. `isUnderWay` is asked of rows of this run: those that an earlier part left are not.
    *
    * The order within the transaction: the day is locked, where it has a budget, so that two runs cannot spend the same rest;
    * answers that serve a row are looked for, because what is paid for needs no budget; then the rest of the budget is read, and
@@ -532,11 +532,11 @@ class StoredLookups {
   async claim(
     rows: readonly LookupRow[],
     isUnderWay: (ordinal: number) => boolean = () => true,
-    room: number = rows.length,
+    mostSent: number = rows.length,
   ): Promise<readonly Claim[]> {
     if (this.options.missing)
       return (await this.peek(rows)).map((outcome) => ({ is: 'answered', outcome: outcome as RowOutcome }))
-    const claims = await this.#claimNow(rows, isUnderWay, room)
+    const claims = await this.#claimNow(rows, isUnderWay, mostSent)
     // Where a row could be paid twice, the record that it was sent has to survive a power cut.
     if (!this.options.mayRepeat) await this.driver.flush()
     for (const claim of claims) if (claim.is === 'ask') this.#underWay += claim.ask.held
@@ -546,12 +546,12 @@ class StoredLookups {
   async #claimNow(
     rows: readonly LookupRow[],
     isUnderWay: (ordinal: number) => boolean,
-    room: number,
+    mostSent: number,
   ): Promise<readonly Claim[]> {
     for (;;)
       try {
         return await this.driver.transaction(
-          (connection) => this.#claimAll(connection, rows, isUnderWay, room),
+          (connection) => this.#claimAll(connection, rows, isUnderWay, mostSent),
           claimScope(this.run),
         )
       } catch (error) {

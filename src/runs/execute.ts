@@ -521,7 +521,7 @@ class Launcher {
   /** Rows that are recorded and not sent yet. */
   readonly #unsent = new Set<RowState>()
   #isClaiming = false
-  /** How many rows are claimed at once though fewer may be sent: more and more, as long as none of them has to be. */
+  /** Rows to claim though fewer may be sent: twice as many as before where none of those had to be. */
   #ahead = 0
   readonly #retired: RowBatch[] = []
 
@@ -547,18 +547,15 @@ class Launcher {
         // What is claimed is sent at once: nothing is held for rows that only wait for others.
         const room = this.#requests ? left.length : await this.calls.roomFor(left.length)
         if (room === 0) break
+        const next = left.slice(0, Math.max(room, this.#ahead))
         const isOpen = (ordinal: number) => this.#open.has(ordinal)
         this.#isClaiming = true
-        const claims = await this.ports.batch.lookups.claim(
-          left.slice(0, Math.max(room, this.#ahead)),
-          isOpen,
-          room,
-        )
+        const claims = await this.ports.batch.lookups.claim(next, isOpen, room)
         const portion = left.slice(0, claims.length)
         const rest = left.slice(claims.length)
         const asks = portion.filter((state, at) => this.#take(state, claims[at] as Claim))
         this.#isClaiming = false
-        this.#ahead = asks.length === 0 ? Math.min(2 * claims.length, largestBatch) : 0
+        this.#ahead = asks.length === 0 ? 2 * claims.length : 0
         for (const old of this.#retired.splice(0)) this.retire(old)
         if (this.#requests) await this.#requests.send(asks)
         else await this.#send(asks)

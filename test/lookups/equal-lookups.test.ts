@@ -77,7 +77,7 @@ describe.each(states())('lookups that equal ones find: %s', (_, open) => {
     expect(await look(other.lookups, row(7, 0))).toBe('store')
   })
 
-  it('answer as many rows as are claimed, which end where more would be sent than there is room for', async () => {
+  it('answer the rows of a claim, which ends with the last row that there is room to send', async () => {
     const one = await begun('a')
     for (const at of [0, 1, 2, 4]) await look(one.lookups, row(at, at))
     const other = await begun('b')

@@ -171,8 +171,8 @@ const pullAccount = (context: Context, crm: string, all: boolean) =>
   })
 
 /**
- * Percent by which the old generation of V8's heap grows: with answers of a CRM it else takes 60 MB more for a file of 100,000
- * rows than for one of 10,000, and is no faster.
+ * By how many percent the old generation of V8's heap grows: otherwise a file of 100,000 rows takes 60 MB more than one of
+ * 10,000 with the answers of a CRM, and is no faster.
  */
 export const growingPercent = 30
 
