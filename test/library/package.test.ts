@@ -1,19 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isLong } from '../support/effort.js'
+import { makeFolder } from '../support/new-folder.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -42,7 +33,7 @@ function run(program: string, ...argv: string[]) {
 
 describe.runIf(isLong)('the packed package', () => {
   beforeAll(() => {
-    project = mkdtempSync(join(tmpdir(), 'prospect-package-'))
+    project = makeFolder()
     const packed = execFileSync(
       'npm',
       ['pack', '--ignore-scripts', '--json', '--pack-destination', project],

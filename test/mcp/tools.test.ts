@@ -1,6 +1,5 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,6 +7,7 @@ import { closeAfterTest } from '../client/listeners.js'
 import { type Machine, machine } from '../support/command.js'
 import { isLong } from '../support/effort.js'
 import { rowsOf } from '../support/fixtures.js'
+import { makeFolder } from '../support/new-folder.js'
 import { prospect } from '../support/processes.js'
 import { readyForTools } from './every-tool.js'
 
@@ -23,7 +23,7 @@ describe.runIf(isLong)("prospect mcp under other people's tools", () => {
   let here: Machine
   let folder: string
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'prospect-mcp-'))
+    folder = makeFolder()
     cpSync(join(import.meta.dirname, 'tools'), tools, { recursive: true })
     const npm = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
     await execa('npm', npm, { cwd: tools, stdin: 'ignore' })

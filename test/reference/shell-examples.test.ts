@@ -5,18 +5,17 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { command, type Machine, machine, type StartedCommand } from '../support/command.js'
 import { isLong } from '../support/effort.js'
+import { makeFolder } from '../support/new-folder.js'
 import { freshSchema, type TestDatabase } from '../support/postgres.js'
 import { prospect } from '../support/processes.js'
 import { loadSample } from '../support/sample.js'
@@ -75,7 +74,7 @@ let started: StartedCommand
 let key: string
 
 beforeAll(async () => {
-  sample = mkdtempSync(join(tmpdir(), 'prospect-pages-'))
+  sample = makeFolder()
   await loadSample(join(sample, 'home'))
   mkdirSync(join(sample, 'docs'))
   cpSync(join(root, 'docs', 'examples'), join(sample, 'docs', 'examples'), { recursive: true })
@@ -101,7 +100,7 @@ afterAll(async () => {
 
 /** Somebody who types the examples of a page, from the first to the last, in a folder and a home of their own. */
 class Reader {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'prospect-page-'))
+  readonly #folder = makeFolder()
   readonly #env: Record<string, string> = {
     PROSPECT_HOME: join(this.#folder, 'home'),
     PATH: `${join(this.#folder, 'bin')}:${process.env.PATH}`,

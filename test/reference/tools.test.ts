@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { getRequestListener } from '@hono/node-server'
@@ -9,6 +8,7 @@ import { operations } from '../../src/api/operations/table.js'
 import { openapi } from '../../src/reference/openapi.js'
 import { answering, closeAfterTest, freePort } from '../client/listeners.js'
 import { isLong } from '../support/effort.js'
+import { makeFolder } from '../support/new-folder.js'
 import { launch, prospect, serving } from '../support/processes.js'
 import type { Serve } from './sample-engine.js'
 import { sampleRun } from './sample-run.js'
@@ -30,7 +30,7 @@ const tool = (path: string, ...args: string[]) =>
 describe.runIf(isLong)("the OpenAPI document under other people's tools", () => {
   let folder: string
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'prospect-openapi-'))
+    folder = makeFolder()
     cpSync(join(import.meta.dirname, 'tools'), tools, { recursive: true })
     const npm = ['ci', '--ignore-scripts', '--no-audit', '--no-fund']
     await execa('npm', npm, { cwd: tools, stdin: 'ignore' })

@@ -1,6 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { transformSync } from 'esbuild'
@@ -11,6 +10,7 @@ import { createSender } from '../../src/client/sender.js'
 import { eventExamples } from '../../src/reference/openapi.js'
 import { answering, freePort, type Listener } from '../client/listeners.js'
 import { sample } from '../support/effort.js'
+import { makeFolder } from '../support/new-folder.js'
 
 /** A delivery as it arrived. */
 interface Arrived {
@@ -26,7 +26,7 @@ let server: Listener
 let arrive: (arrived: Arrived) => void
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'prospect-verify-'))
+  folder = makeFolder()
   server = await answering(async (request, response) => {
     arrive({ headers: request.headers as Arrived['headers'], body: Buffer.concat(await request.toArray()) })
     // The shell blocks this process for seconds: a connection that is kept would be closed under the next delivery.

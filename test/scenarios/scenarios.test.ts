@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sample } from '../support/effort.js'
+import { makeFolder } from '../support/new-folder.js'
 import { readScenario } from './read-scenario.js'
 import { runScenario } from './run-scenario.js'
 
@@ -15,7 +15,7 @@ describe.concurrent('scenarios', () => {
   for (const file of files) {
     const scenario = readScenario(readFileSync(join(import.meta.dirname, file), 'utf8'))
     it(`${file}: ${scenario.title}`, async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'prospect-scenario-'))
+      const folder = makeFolder()
       try {
         expect(await runScenario(scenario, folder, inProcesses.has(file))).toEqual([])
       } finally {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Input } from '../../src/api/calls/caller.js'
 import type { OperationId } from '../../src/api/operations/table.js'
@@ -9,6 +8,7 @@ import { listJobs } from '../../src/engine/tables/jobs.js'
 import { openEngineDatabase } from '../../src/engine/tables/schema.js'
 import { createWorker } from '../../src/engine/worker/worker.js'
 import { engineOver, randomIds, TestSource } from './engine.js'
+import { makeFolder } from './new-folder.js'
 import { receiveWebhooks } from './webhook-receiver.js'
 
 const noon = Date.parse('2026-03-10T12:00:00Z')
@@ -21,7 +21,7 @@ export type AcceptedWork = Awaited<ReturnType<typeof openAcceptedWork>>
  * own unless a database is given.
  */
 export async function openAcceptedWork(location?: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-work-'))
+  const folder = makeFolder()
   const file = location ?? join(folder, 'engine.db')
   const store = await openEngineDatabase(file)
   const clock = { now: Date.now }

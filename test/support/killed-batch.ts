@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { parse as parseUrl } from 'tldts'
@@ -9,6 +8,7 @@ import { runsOver } from '../../src/runs/journal/runs.js'
 import { openState } from '../../src/storage/state/open.js'
 import { isLong } from './effort.js'
 import { randomIds } from './engine.js'
+import { makeFolder } from './new-folder.js'
 import { launch } from './processes.js'
 
 /** Whole numbers below a limit, the same for the same seed (mulberry32). */
@@ -39,7 +39,7 @@ const plain = (domain: string): string =>
 
 /** Makes a file to enrich of so many rows in a folder of its own, with a home whose catalogue knows most of it. */
 export async function toEnrich(rows: number) {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-killed-'))
+  const folder = makeFolder()
   const domains = Array.from({ length: rows }, (_, row) => domainOf(row))
   const lookups = [...new Set(domains.map(plain))]
   return {

@@ -1,17 +1,8 @@
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
+import { makeFolder } from './new-folder.js'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -30,7 +21,7 @@ export interface Ended {
  * `package.json` and what else is asked for; packages and `dist` are linked.
  */
 export function oldNodeClone(...more: readonly string[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-old-node-'))
+  const folder = makeFolder()
   const path = (...parts: string[]) => join(folder, ...parts)
   const write = (name: string, text: string) => writeFileSync(path(name), text)
   /** Writes a program for `/bin/sh` and makes it executable. */

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, chownSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../client/listeners.js'
+import { makeFolder } from './new-folder.js'
 import { until } from './until.js'
 
 const program = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find(existsSync)
@@ -15,7 +15,7 @@ export async function pgBouncer(
   server: { readonly folder: string; readonly name: string },
   ...settings: string[]
 ) {
-  const folder = mkdtempSync(join(tmpdir(), 'prospect-pgbouncer-'))
+  const folder = makeFolder()
   const port = await freePort()
   writeFileSync(join(folder, 'users'), '"postgres" ""\n')
   const lines = [
